@@ -4,7 +4,8 @@
 #include <version>
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "tenon: -ffast-math and -ffinite-math-only break the exact equalities tenon promises; remove them"
+#error \
+    "tenon: -ffast-math and -ffinite-math-only break the exact equalities tenon promises; remove them"
 #endif
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "tenon: only little-endian targets are supported"

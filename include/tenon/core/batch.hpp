@@ -8,13 +8,13 @@
 namespace tenon::inline TENON_ABI {
 
 struct Batch {
-  std::span<const SeqId> seqs;      // [S] distinct
-  std::span<const int> counts;      // [S] new tokens of each sequence
-  std::span<const Token> tokens;    // [T] sequence by sequence
-  std::span<const int> positions;   // [T] rotary positions; empty: length of the sequence + offset
-  std::span<const int> parents;     // [T] token tree: the parent's index within its sequence's
-                                    //     slice, -1 = the cached prefix; empty: a chain
-  std::span<const int> want;        // [W] indices below T whose logits are wanted, in output order
+  std::span<const SeqId> seqs;     // [S] distinct
+  std::span<const int> counts;     // [S] new tokens of each sequence
+  std::span<const Token> tokens;   // [T] sequence by sequence
+  std::span<const int> positions;  // [T] rotary positions; empty: length of the sequence + offset
+  std::span<const int> parents;    // [T] token tree: the parent's index within its sequence's
+                                   //     slice, -1 = the cached prefix; empty: a chain
+  std::span<const int> want;       // [W] indices below T whose logits are wanted, in output order
 };
 
 // One sequence's part of a step, as mixers see it.

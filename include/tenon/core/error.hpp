@@ -9,7 +9,8 @@
 
 namespace tenon::inline TENON_ABI {
 
-// Base of everything tenon throws. Errors leave the object they came from as it was before the call.
+// Base of everything tenon throws. Errors leave the object they came from as it was before the
+// call.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -18,8 +18,12 @@ inline constexpr std::size_t cache_line = 64;
 constexpr std::size_t round_up(std::size_t n, std::size_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
-constexpr Dim round_up(Dim n, Dim multiple) { return (n + multiple - 1) / multiple * multiple; }
-constexpr Dim ceil_div(Dim n, Dim by) { return (n + by - 1) / by; }
+constexpr Dim round_up(Dim n, Dim multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+constexpr Dim ceil_div(Dim n, Dim by) {
+  return (n + by - 1) / by;
+}
 
 // Uninitialised bytes on a cache line, on a huge page when large enough for one to help.
 class AlignedBuffer {
@@ -30,7 +34,8 @@ class AlignedBuffer {
     const std::size_t alignment = bytes >= huge_page ? huge_page : cache_line;
     data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, round_up(bytes, alignment))));
     if (!data_) {
-      fail<CapacityError>("a buffer of ", bytes, " bytes could not be allocated; free memory or load a smaller model");
+      fail<CapacityError>("a buffer of ", bytes,
+                          " bytes could not be allocated; free memory or load a smaller model");
     }
   }
   std::byte* data() { return data_.get(); }
@@ -50,7 +55,7 @@ class AlignedBuffer {
 // one of that size then serves every step without allocating.
 class Workspace {
  public:
-  Workspace() = default;                                             // measures
+  Workspace() = default;  // measures
   explicit Workspace(std::size_t bytes) : buffer_(bytes), measuring_(false) {}
 
   // `count` values of T, uninitialised, on a cache line; valid until the enclosing Frame ends.

@@ -14,8 +14,19 @@ namespace tenon::inline TENON_ABI {
 
 // The value types of the GGUF container, with its numbering.
 enum class MetaType : std::int32_t {
-  u8 = 0, i8 = 1, u16 = 2, i16 = 3, u32 = 4, i32 = 5, f32 = 6, boolean = 7, string = 8, array = 9,
-  u64 = 10, i64 = 11, f64 = 12
+  u8 = 0,
+  i8 = 1,
+  u16 = 2,
+  i16 = 3,
+  u32 = 4,
+  i32 = 5,
+  f32 = 6,
+  boolean = 7,
+  string = 8,
+  array = 9,
+  u64 = 10,
+  i64 = 11,
+  f64 = 12
 };
 constexpr std::string_view name_of(MetaType type) {
   constexpr std::string_view names[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
@@ -29,20 +40,23 @@ constexpr bool is_unsigned(MetaType t) {
 constexpr bool is_signed(MetaType t) {
   return t == MetaType::i8 || t == MetaType::i16 || t == MetaType::i32 || t == MetaType::i64;
 }
-constexpr bool is_float(MetaType t) { return t == MetaType::f32 || t == MetaType::f64; }
+constexpr bool is_float(MetaType t) {
+  return t == MetaType::f32 || t == MetaType::f64;
+}
 
 // One value, widened for reading; `type` (and `item`, of an array) keep what the file stores.
 struct MetaValue {
-  using Data = std::variant<bool, std::int64_t, std::uint64_t, double, std::string,
-                            std::vector<bool>, std::vector<std::int64_t>,
-                            std::vector<std::uint64_t>, std::vector<double>,
-                            std::vector<std::string>>;
+  using Data =
+      std::variant<bool, std::int64_t, std::uint64_t, double, std::string, std::vector<bool>,
+                   std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<double>,
+                   std::vector<std::string>>;
   MetaType type = MetaType::boolean;
   MetaType item = MetaType::boolean;  // element type when `type` is array
   Data data = false;
 
   std::string type_name() const {
-    return type == MetaType::array ? message("array of ", name_of(item)) : std::string(name_of(type));
+    return type == MetaType::array ? message("array of ", name_of(item))
+                                   : std::string(name_of(type));
   }
 };
 
@@ -79,7 +93,9 @@ class Metadata {
     set(std::move(key), MetaValue{MetaType::string, {}, std::string(text)});
   }
   void set(std::string key, const char* text) { set(std::move(key), std::string_view(text)); }
-  void set(std::string key, bool flag) { set(std::move(key), MetaValue{MetaType::boolean, {}, flag}); }
+  void set(std::string key, bool flag) {
+    set(std::move(key), MetaValue{MetaType::boolean, {}, flag});
+  }
   void set(std::string key, std::uint32_t n) {
     set(std::move(key), MetaValue{MetaType::u32, {}, std::uint64_t{n}});
   }
@@ -122,7 +138,8 @@ class Metadata {
   }
   // Readers of arrays.
   const std::vector<std::string>& texts(std::string_view key) const {
-    return as<std::vector<std::string>>(key, need(key, "an array of strings"), "an array of strings");
+    return as<std::vector<std::string>>(key, need(key, "an array of strings"),
+                                        "an array of strings");
   }
   std::vector<std::int64_t> integers(std::string_view key) const {
     const MetaValue& value = need(key, "an array of integers");

@@ -6,16 +6,12 @@
 
 namespace tenon::inline TENON_ABI {
 
-// Calls f(std::integral_constant<Dim, n>{}) when n is one of Known; false, without a call, otherwise.
+// Calls f(std::integral_constant<Dim, n>{}) when n is one of Known; false, without a call,
+// otherwise.
 template <Dim... Known, class F>
 constexpr bool with_static(Dim n, F&& f) {
-  return ((n == Known && (static_cast<void>(f(std::integral_constant<Dim, Known>{})), true)) || ...);
-}
-
-// The pinned value, or the run-time one when the Spec says `dyn`.
-template <Dim Pinned>
-constexpr Dim pinned_or(Dim run_time) {
-  return Pinned == dyn ? run_time : Pinned;
+  return ((n == Known && (static_cast<void>(f(std::integral_constant<Dim, Known>{})), true)) ||
+          ...);
 }
 
 }  // namespace tenon::inline TENON_ABI

@@ -50,7 +50,8 @@ struct FormatList<AnyOf<First, Rest...>> {
 template <class Formats>
 int tag_of_ggml_type(int type) {
   for (int tag = 0; tag < FormatList<Formats>::size; ++tag) {
-    if (FormatList<Formats>::visit(tag, [&]<class F>(F) { return F::ggml_type == type; })) return tag;
+    if (FormatList<Formats>::visit(tag, [&]<class F>(F) { return F::ggml_type == type; }))
+      return tag;
   }
   return -1;
 }

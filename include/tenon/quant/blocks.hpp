@@ -21,8 +21,12 @@ inline void store_half(float value, std::byte* at) {
   std::memcpy(at, &bits, 2);
 }
 // Byte i holds value i in its low and value i + 16 in its high nibble.
-inline int low_nibble(std::byte b) { return std::to_integer<int>(b) & 15; }
-inline int high_nibble(std::byte b) { return std::to_integer<int>(b) >> 4; }
+inline int low_nibble(std::byte b) {
+  return std::to_integer<int>(b) & 15;
+}
+inline int high_nibble(std::byte b) {
+  return std::to_integer<int>(b) >> 4;
+}
 // Truncates to 0..15; a NaN becomes 0.
 inline std::byte nibbles(float low, float high) {
   const auto q = [](float x) { return x > 0 ? static_cast<int>((std::min)(x, 15.0f)) : 0; };

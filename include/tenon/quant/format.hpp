@@ -14,7 +14,8 @@ namespace tenon::inline TENON_ABI {
 // A format stores `block` consecutive values in `block_bytes` bytes. encode and decode work on
 // whole blocks: n is a multiple of `block`. decode is exact up to one float rounding per value.
 template <class F>
-concept Format = requires(const float* in, float* out, const std::byte* from, std::byte* to, Dim n) {
+concept Format = requires(const float* in, float* out, const std::byte* from, std::byte* to,
+                          Dim n) {
   { F::name } -> std::convertible_to<std::string_view>;
   { F::block } -> std::convertible_to<Dim>;
   { F::block_bytes } -> std::convertible_to<std::size_t>;
@@ -25,16 +26,24 @@ concept Format = requires(const float* in, float* out, const std::byte* from, st
 // One static_assert per clause, so that a format that misses one is told which.
 template <class F>
 consteval bool explain_format() {
-  static_assert(requires { { F::name } -> std::convertible_to<std::string_view>; },
-                "tenon: a Format must provide `static constexpr std::string_view name`");
-  static_assert(requires {
-    { F::block } -> std::convertible_to<Dim>;
-    { F::block_bytes } -> std::convertible_to<std::size_t>;
-  }, "tenon: a Format must provide `static constexpr Dim block` (values) and `std::size_t block_bytes`");
-  static_assert(requires(const float* x, Dim n, std::byte* to) { F::encode(x, n, to); },
-                "tenon: a Format must provide `static void encode(const float*, Dim n, std::byte*)`");
-  static_assert(requires(const std::byte* from, Dim n, float* x) { F::decode(from, n, x); },
-                "tenon: a Format must provide `static void decode(const std::byte*, Dim n, float*)`");
+  static_assert(
+      requires {
+        { F::name } -> std::convertible_to<std::string_view>;
+      },
+      "tenon: a Format must provide `static constexpr std::string_view name`");
+  static_assert(
+      requires {
+        { F::block } -> std::convertible_to<Dim>;
+        { F::block_bytes } -> std::convertible_to<std::size_t>;
+      },
+      "tenon: a Format must provide `static constexpr Dim block` (values) and `std::size_t "
+      "block_bytes`");
+  static_assert(
+      requires(const float* x, Dim n, std::byte* to) { F::encode(x, n, to); },
+      "tenon: a Format must provide `static void encode(const float*, Dim n, std::byte*)`");
+  static_assert(
+      requires(const std::byte* from, Dim n, float* x) { F::decode(from, n, x); },
+      "tenon: a Format must provide `static void decode(const std::byte*, Dim n, float*)`");
   return true;
 }
 

@@ -29,8 +29,7 @@ class Extents {
   constexpr Extents() = default;
   // One value per axis; a static axis must be given its own value.
   template <std::convertible_to<Dim>... I>
-    requires(sizeof...(I) == rank && rank > 0)
-  constexpr explicit Extents(I... sizes) {
+  requires(sizeof...(I) == rank && rank > 0) constexpr explicit Extents(I... sizes) {
     if constexpr (dynamic > 0) {
       const Dim all[] = {static_cast<Dim>(sizes)...};
       for (std::size_t axis = 0, k = 0; axis < rank; ++axis) {
@@ -68,8 +67,7 @@ struct View {
     return n;
   }
   template <std::convertible_to<Dim>... I>
-    requires(sizeof...(I) == E::rank)
-  constexpr T& operator()(I... indices) const {
+  requires(sizeof...(I) == E::rank) constexpr T& operator()(I... indices) const {
     Dim at = 0;
     std::size_t axis = 0;
     ((at = at * extents(axis++) + static_cast<Dim>(indices)), ...);
@@ -80,9 +78,7 @@ struct View {
     for (std::size_t axis = 1; axis < E::rank; ++axis) i *= extents(axis);
     return data + i;
   }
-  constexpr operator View<const T, E>() const
-    requires(!std::is_const_v<T>)
-  {
+  constexpr operator View<const T, E>() const requires(!std::is_const_v<T>) {
     return {data, extents};
   }
 };

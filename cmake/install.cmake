@@ -1,0 +1,23 @@
+# What `cmake --install` lays down: headers, the CMake package, the pkg-config file. All of it is
+# independent of the architecture and of where the tree is moved to.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/tenon)
+set(pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+
+install(TARGETS tenon EXPORT tenonTargets FILE_SET HEADERS)
+install(EXPORT tenonTargets NAMESPACE tenon:: DESTINATION ${package_dir})
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tenonConfig.cmake.in tenonConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(tenonConfigVersion.cmake COMPATIBILITY SameMinorVersion
+                                 ARCH_INDEPENDENT)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tenonConfig.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/tenonConfigVersion.cmake
+        DESTINATION ${package_dir})
+
+# The .pc file finds its prefix from its own place.
+file(RELATIVE_PATH pc_up /prefix/${pkgconfig_dir} /prefix)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/tenon.pc.in tenon.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tenon.pc DESTINATION ${pkgconfig_dir})

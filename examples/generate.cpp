@@ -1,0 +1,102 @@
+// Continues a text with any model the zoo knows.
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <tenon/cost/read_bandwidth.hpp>
+#include <tenon/tenon.hpp>
+#include <tenon/zoo/registry.hpp>
+
+#include "command_line.hpp"
+
+namespace {
+
+struct Options {
+  std::string model, prompt = "Once upon a time", cache = "f16";
+  int max_tokens = 200, threads = 0, context = 0;
+  tenon::SamplingOptions sampling;
+  bool ids = false, stats = false;
+};
+
+constexpr int longest_default_context = 4096;
+
+// Bytes the model reads for every token of one sequence: its weights and the rows in use.
+void print_stats(const tenon::AnyModel& model, const tenon::AnySession& session,
+                 const tenon::Limits& limits, const tenon::Generation& result,
+                 tenon::Executor& team) {
+  const tenon::Timings& t = result.timings;
+  const auto decoded = static_cast<double>(result.ids.size()) - 1;
+  const double rate = decoded > 0 && t.decode_seconds > 0 ? decoded / t.decode_seconds : 0;
+  const double rows = t.prompt_tokens + decoded / 2;
+  const double bytes = static_cast<double>(model.bytes()) +
+                       static_cast<double>(session.cache_bytes()) * rows / limits.context;
+  const double bound = tenon::read_bandwidth(static_cast<std::size_t>(bytes), team, session.isa());
+  std::fprintf(
+      stderr,
+      "prompt   %d tokens, %.1f tokens/s, first token after %.2f ms\n"
+      "decode   %zu tokens, %.1f tokens/s\n"
+      "memory   weights %zu bytes, cache %zu bytes, scratch %zu bytes\n"
+      "bound    %.2f GB/s of %.2f GB/s read bandwidth for %.1f MB, %.0f %%  (%d threads, %s)\n",
+      t.prompt_tokens, t.prompt_seconds > 0 ? t.prompt_tokens / t.prompt_seconds : 0,
+      t.first_token_seconds * 1e3, result.ids.size(), rate, model.bytes(), session.cache_bytes(),
+      session.workspace_bytes(), rate * bytes / 1e9, bound / 1e9, bytes / 1e6,
+      100 * rate * bytes / bound, team.threads(), std::string(name_of(session.isa())).c_str());
+}
+
+void generate(const Options& o) {
+  o.sampling.check();
+  tenon::ThreadTeam team(o.threads);
+  const auto file = tenon::Gguf::open(o.model);
+  const auto tokenizer = tenon::Tokenizer::from(file.metadata());
+  const auto model = tenon::zoo::All::load(file, team);
+  const int trained =
+      model.trained_context() > 0 ? model.trained_context() : longest_default_context;
+  tenon::Limits limits;
+  limits.context = o.context != 0 ? o.context : (std::min)(trained, longest_default_context);
+  limits.step_tokens = (std::min)(limits.context, 256);
+  auto session = model.open(limits, {.cache = o.cache, .executor = &team});
+
+  tenon::TextOptions options;
+  options.generate.max_tokens = o.max_tokens;
+  options.generate.sampling = o.sampling;
+  if (!o.ids) std::cout << o.prompt << std::flush;
+  const auto result =
+      generate_text(session, tokenizer, o.prompt, options, [&](std::string_view piece) {
+        if (!o.ids) std::cout << piece << std::flush;
+        return static_cast<bool>(std::cout);
+      });
+  for (std::size_t i = 0; o.ids && i < result.tokens.ids.size(); ++i) {
+    std::cout << (i > 0 ? "," : "") << result.tokens.ids[i];
+  }
+  std::cout << '\n';
+  if (o.stats) print_stats(model, session, limits, result.tokens, team);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app("Continues a text with a language model.", "generate");
+  app.add_option("MODEL", o.model, "a .gguf file")->required();
+  app.add_option("--prompt", o.prompt, "the text to continue")->capture_default_str();
+  app.add_option("--max-tokens", o.max_tokens, "tokens to generate at most")->capture_default_str();
+  app.add_option("--temperature", o.sampling.temperature, "0: always the most likely token")
+      ->capture_default_str();
+  app.add_option("--top-k", o.sampling.top_k, "draw from the k most likely tokens; 0: all")
+      ->capture_default_str();
+  app.add_option("--top-p", o.sampling.top_p, "draw from the likeliest tokens that sum to p")
+      ->capture_default_str();
+  app.add_option("--min-p", o.sampling.min_p,
+                 "draw from tokens at least p times as likely as the best")
+      ->capture_default_str();
+  app.add_option("--seed", o.sampling.seed, "of the random draws")->capture_default_str();
+  app.add_option("--threads", o.threads, "0: as many as this process may use")
+      ->capture_default_str();
+  app.add_option("--ctx", o.context,
+                 "tokens of context; 0: what the model was trained for, up to 4096")
+      ->capture_default_str();
+  app.add_option("--cache", o.cache, "format of cached keys and values: f32, f16 or q8_0")
+      ->capture_default_str();
+  app.add_flag("--ids", o.ids, "print the generated token ids instead of text");
+  app.add_flag("--stats", o.stats, "print speed and memory on stderr");
+  return run_program(app, argc, argv, [&] { generate(o); });
+}

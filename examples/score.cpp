@@ -1,0 +1,130 @@
+// What a model thinks of a text: logits of every position, or its perplexity.
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <tenon/io/npy.hpp>
+#include <tenon/tenon.hpp>
+#include <tenon/zoo/registry.hpp>
+
+#include "command_line.hpp"
+#include "token_list.hpp"
+
+namespace {
+
+struct Options {
+  std::string model, tokens, text_file, logits, cache = "f32", activations = "int8";
+  int threads = 0, chunk = 0, window = 255;
+  bool perplexity = false;
+};
+
+std::string read_text(const std::string& path) {
+  const tenon::MappedFile file(path);
+  const auto bytes = file.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A bar on a terminal, nothing elsewhere.
+class Progress {
+ public:
+  explicit Progress(tenon::Dim total) : total_(total), shown_(::isatty(STDERR_FILENO) != 0) {}
+  ~Progress() {
+    if (shown_) std::fputs("\r\x1b[K", stderr);
+  }
+  void at(tenon::Dim done) {
+    const int percent = static_cast<int>(100 * done / total_);
+    if (!shown_ || percent == last_) return;
+    last_ = percent;
+    std::fprintf(stderr, "\r[%-50s] %3d %%",
+                 std::string(static_cast<std::size_t>(percent / 2), '#').c_str(), percent);
+  }
+
+ private:
+  tenon::Dim total_;
+  bool shown_;
+  int last_ = -1;
+};
+
+void score(const Options& o) {
+  if (o.tokens.empty() == o.text_file.empty()) {
+    tenon::fail<tenon::RequestError>(
+        "what to score must be given by one of --tokens and --text-file, ",
+        o.tokens.empty() ? "none" : "both", " of them is there");
+  }
+  if (o.logits.empty() && !o.perplexity) {
+    tenon::fail<tenon::RequestError>(
+        "what to compute must be given by --logits or --perplexity, none is there");
+  }
+  if (o.activations != "int8" && o.activations != "f32") {
+    tenon::fail<tenon::RequestError>("--activations must be int8 or f32, it is \"",
+                                     tenon::printable(o.activations), "\"");
+  }
+  tenon::ThreadTeam team(o.threads);
+  const auto file = tenon::Gguf::open(o.model);
+  const auto tokenizer = tenon::Tokenizer::from(file.metadata());
+  const auto model = tenon::zoo::All::load(file, team);
+  // Logits are of the ids as given (a text gets its start token); perplexity puts one before each
+  // window.
+  const bool with_bos = !o.logits.empty();
+  const std::vector<tenon::Token> ids =
+      o.tokens.empty()
+          ? tokenizer.encode(read_text(o.text_file),
+                             {.bos = with_bos ? std::optional<bool>{} : false, .eos = false})
+          : token_list(o.tokens);
+  tenon::Limits limits;
+  limits.context = o.perplexity && o.logits.empty()
+                       ? o.window + 1
+                       : (std::max)(static_cast<int>(ids.size()), o.window + 1);
+  limits.step_tokens = o.chunk > 0 ? o.chunk : (std::min)(limits.context, 256);
+  auto session = model.open(
+      limits,
+      {.cache = o.cache,
+       .activations = o.activations == "int8" ? tenon::Activations::int8 : tenon::Activations::f32,
+       .executor = &team});
+  Progress progress(static_cast<tenon::Dim>(ids.size()));
+  if (!o.logits.empty()) {
+    std::vector<float> rows;
+    rows.reserve(ids.size() * static_cast<std::size_t>(model.vocab()));
+    tenon::score(session, ids, o.chunk, [&](tenon::Dim i, std::span<const float> row) {
+      rows.insert(rows.end(), row.begin(), row.end());
+      progress.at(i);
+    });
+    tenon::write_npy(o.logits,
+                     tenon::matrix<const float>(rows.data(), static_cast<tenon::Dim>(ids.size()),
+                                                model.vocab()));
+  }
+  if (o.perplexity) {
+    const auto nll = tenon::negative_log_likelihood(
+        session, ids, {.window = o.window, .bos = tokenizer.bos(), .chunk = o.chunk},
+        [&](tenon::Dim i, double) { progress.at(i); });
+    std::printf("tokens %lld  nll %.6f nats/token  perplexity %.6f\n",
+                static_cast<long long>(nll.tokens), nll.mean(), nll.perplexity());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app("Scores a text with a language model.", "score");
+  app.add_option("MODEL", o.model, "a .gguf file")->required();
+  app.add_option("--tokens", o.tokens, "the ids to score, separated by commas");
+  app.add_option("--text-file", o.text_file, "a file with the text to score");
+  app.add_option("--logits", o.logits, "write float32 logits [tokens, vocab] to this .npy file");
+  app.add_flag("--perplexity", o.perplexity,
+               "print the mean negative log-likelihood and the perplexity");
+  app.add_option("--window", o.window,
+                 "tokens of one perplexity window, each evaluated after a start token")
+      ->capture_default_str();
+  app.add_option("--threads", o.threads, "0: as many as this process may use")
+      ->capture_default_str();
+  app.add_option("--chunk", o.chunk, "tokens fed at a time; 0: up to 256. Changes no result")
+      ->capture_default_str();
+  app.add_option("--cache", o.cache, "format of cached keys and values: f32, f16 or q8_0")
+      ->capture_default_str();
+  app.add_option("--activations", o.activations,
+                 "with block-quantized weights: int8 or f32 (exact)")
+      ->capture_default_str();
+  return run_program(app, argc, argv, [&] { score(o); });
+}

@@ -1,0 +1,226 @@
+#pragma once
+// The one attention loop. It walks the keys of a sequence in tiles, asks the mask how each is seen,
+// and folds it into the softmax states of a block of queries. Layouts (contiguous, ring, paged) and
+// element formats end where a tile's rows are loaded; masks and score hooks are values.
+#include <algorithm>
+#include <type_traits>
+
+#include "../cache/row_cache.hpp"
+#include "../core/batch.hpp"
+#include "../kernels/cpu.hpp"
+#include "../kernels/row_codec.hpp"
+#include "mask.hpp"
+#include "score.hpp"
+#include "softmax_state.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// A query head h reads key/value head h / (heads / kv_heads). In MLA one plane holds both.
+struct AttentionShape {
+  Dim heads = 0, kv_heads = 0;
+  Dim key_dim = 0, value_dim = 0;
+  int value_plane = 1;
+  constexpr Dim group() const { return heads / kv_heads; }
+};
+
+namespace detail {
+
+// A long context is folded in segments of this many keys, merged in ascending order, so that a
+// later split over threads changes no bit.
+inline constexpr int segment_rows = 512;
+// Queries of one block share each tile's loading; the size has no influence on any result.
+inline constexpr int block_tokens = 16;
+
+// Scratch of one worker, for blocks of at most `queries` query vectors.
+struct AttentionScratch {
+  float *keys, *key_rows, *value_rows, *queries, *scores, *factors;
+  SoftmaxStates segment, total;
+
+  static constexpr Dim floats(const AttentionShape& s, Dim queries) {
+    return key_tile * (2 * s.key_dim + s.value_dim) + queries * (s.key_dim + key_tile + 1) +
+           2 * SoftmaxStates::floats(queries, s.value_dim);
+  }
+  static AttentionScratch at(float* memory, const AttentionShape& s, Dim queries) {
+    AttentionScratch scratch{};
+    const auto take = [&memory](Dim n) { return std::exchange(memory, memory + n); };
+    scratch.keys = take(key_tile * s.key_dim);
+    scratch.key_rows = take(key_tile * s.key_dim);
+    scratch.value_rows = take(key_tile * s.value_dim);
+    scratch.queries = take(queries * s.key_dim);
+    scratch.scores = take(queries * key_tile);
+    scratch.factors = take(queries);
+    const Dim state = SoftmaxStates::floats(queries, s.value_dim);
+    scratch.segment = SoftmaxStates::at(take(state), queries, s.value_dim);
+    scratch.total = SoftmaxStates::at(take(state), queries, s.value_dim);
+    return scratch;
+  }
+};
+
+// Rows of one head in one tile as floats: in place when the cache has them so, else in scratch.
+struct TileRows {
+  const float* row0;  // where row 0 of the tile would be
+  Dim stride;         // floats
+};
+template <Format F, RowCache C>
+TileRows load_tile(const RowOps& ops, const C& cache, SeqId seq, int slot, int plane, int tile,
+                   Rows rows, Dim first, Dim dim, float* scratch) {
+  if constexpr (std::is_same_v<F, F32>) {
+    if (cache.contiguous_from(rows.low) >= rows.high - rows.low) {
+      const auto stride = static_cast<Dim>(cache.row_stride(slot, plane) / sizeof(float));
+      const auto* row = reinterpret_cast<const float*>(cache.row(seq, slot, plane, rows.low));
+      return {row + first - (rows.low - tile) * stride, stride};
+    }
+  }
+  for (int r = rows.low; r < rows.high; ++r) {
+    load_row<F>(ops, cache.row(seq, slot, plane, r), first, dim, scratch + (r - tile) * dim);
+  }
+  return {scratch, dim};
+}
+
+// Attention of `count` consecutive tokens of one sequence to the keys of one key/value head.
+template <class F, RowCache C, Mask M, Score S>
+class AttentionBlock {
+ public:
+  AttentionBlock(const Cpu& cpu, const C& cache, int slot, const AttentionShape& shape, float scale,
+                 const M& mask, const S& score, const AttentionScratch& scratch)
+      : cpu_(cpu),
+        cache_(cache),
+        slot_(slot),
+        shape_(shape),
+        scale_(scale),
+        mask_(mask),
+        score_(score),
+        scratch_(scratch) {}
+
+  // Tokens [first, first + count) of the step, rows row.. of `seq`, which has `cached` rows then.
+  void run(SeqId seq, int cached, Dim kv_head, int first, int row, int count,
+           MatView<const float> queries, MatView<float> outputs) const {
+    const Dim group = shape_.group();
+    const Dim vectors = count * group;
+    const Dim head = kv_head * group;
+    for (int t = 0; t < count; ++t) {
+      const float* from = queries.row(first + t) + head * shape_.key_dim;
+      float* to = scratch_.queries + t * group * shape_.key_dim;
+      for (Dim i = 0; i < group * shape_.key_dim; ++i) to[i] = from[i] * scale_;
+    }
+    scratch_.total.clear(vectors);
+    scratch_.segment.clear(vectors);
+    const Rows block{row, row + count};
+    const Rows reach = mask_.reach(block, cached);
+    for (int tile = reach.low / key_tile * key_tile; tile < reach.high; tile += key_tile) {
+      if (tile % segment_rows == 0) close_segment(vectors);
+      const Rows rows{(std::max)(tile, reach.low), (std::min)(tile + key_tile, reach.high)};
+      const Coverage coverage = mask_.classify(block, rows);
+      if (coverage != Coverage::skip) fold_tile(seq, kv_head, tile, rows, coverage, row, count);
+    }
+    close_segment(vectors);
+    for (Dim i = 0; i < vectors; ++i) {
+      float* to = outputs.row(first + i / group) + (head + i % group) * shape_.value_dim;
+      const float denominator = scratch_.total.denominators[i];
+      cpu_.attention().divide(scratch_.total.output(i), denominator == 0 ? 1.0f : denominator,
+                              shape_.value_dim, to);
+    }
+  }
+
+ private:
+  void close_segment(Dim vectors) const {
+    for (Dim i = 0; i < vectors; ++i) {
+      scratch_.total.merge(cpu_.attention(), i, scratch_.segment);
+    }
+    scratch_.segment.clear(vectors);
+  }
+
+  void fold_tile(SeqId seq, Dim kv_head, int tile, Rows rows, Coverage coverage, int row,
+                 int count) const {
+    const AttentionOps& ops = cpu_.attention();
+    const Dim group = shape_.group();
+    const int low = rows.low - tile, high = rows.high - tile;
+    const TileRows keys = load_tile<F>(cpu_.rows(), cache_, seq, slot_, 0, tile, rows,
+                                       kv_head * shape_.key_dim, shape_.key_dim, scratch_.key_rows);
+    ops.transpose_keys(keys.row0, keys.stride, low, high, shape_.key_dim, scratch_.keys);
+    ops.score(scratch_.queries, static_cast<int>(count * group), scratch_.keys, low, high,
+              shape_.key_dim, scratch_.scores);
+    const TileRows values =
+        load_tile<F>(cpu_.rows(), cache_, seq, slot_, shape_.value_plane, tile, rows,
+                     kv_head * shape_.value_dim, shape_.value_dim, scratch_.value_rows);
+    const std::uint64_t present = bit_range(low, high);
+    if (coverage == Coverage::full) {
+      fold_queries(kv_head, tile, row, 0, static_cast<int>(count * group), present, values);
+      return;
+    }
+    for (int t = 0; t < count; ++t) {
+      const std::uint64_t keep = keep_bits(mask_, row + t, tile) & present;
+      if (keep != 0) {
+        fold_queries(kv_head, tile, row, static_cast<int>(t * group), static_cast<int>(group), keep,
+                     values);
+      }
+    }
+  }
+
+  // Query vectors [at, at + n), which all keep the same keys.
+  void fold_queries(Dim kv_head, int tile, int row, int at, int n, std::uint64_t keep,
+                    TileRows values) const {
+    const AttentionOps& ops = cpu_.attention();
+    const SoftmaxStates& state = scratch_.segment;
+    const auto group = static_cast<int>(shape_.group());
+    for (int i = at; i < at + n; ++i) {
+      float* scores = scratch_.scores + i * key_tile;
+      if constexpr (!std::is_same_v<S, PlainScore>) {
+        const int head = static_cast<int>(kv_head) * group + i % group;
+        for (std::uint64_t left = keep; left != 0; left &= left - 1) {
+          const int k = __builtin_ctzll(left);
+          scores[k] = score_.logit(scores[k], head, row + i / group, tile + k);
+        }
+      }
+      scratch_.factors[i] = ops.soften(scores, keep, state.maxima + i, state.denominators + i);
+    }
+    ops.accumulate(scratch_.scores + at * key_tile, scratch_.factors + at, n, keep, values.row0,
+                   values.stride, shape_.value_dim, state.output(at));
+  }
+
+  const Cpu& cpu_;
+  const C& cache_;
+  int slot_;
+  const AttentionShape& shape_;
+  float scale_;
+  const M& mask_;
+  const S& score_;
+  AttentionScratch scratch_;
+};
+
+}  // namespace detail
+
+// Softmax attention of every token of the step over its own sequence's rows.
+//   queries [tokens, heads x key_dim], outputs [tokens, heads x value_dim]; logits are multiplied
+//   by `scale`, then given to the score hook. A query that keeps no key gets zeros.
+template <RowCache C, Mask M, Score S>
+void attend(Cpu& cpu, const C& cache, int slot, const Step& step, MatView<const float> queries,
+            MatView<float> outputs, const AttentionShape& shape, float scale, const M& mask,
+            const S& score) {
+  const auto frame = cpu.workspace().frame();
+  const Dim vectors = (std::min)(step.tokens, detail::block_tokens) * shape.group();
+  const Dim floats = round_up(detail::AttentionScratch::floats(shape, vectors), Dim{16});
+  float* memory = cpu.workspace().template take<float>(floats * cpu.threads());
+  if (cpu.measuring()) return;
+  FormatList<typename C::Formats>::visit(cache.tag(), [&]<class F>(F) {
+    cpu.parallel(shape.heads * step.tokens * 4096, [&](Worker worker) {
+      const auto scratch =
+          detail::AttentionScratch::at(memory + floats * worker.index, shape, vectors);
+      const detail::AttentionBlock<F, C, M, S> block(cpu, cache, slot, shape, scale, mask, score,
+                                                     scratch);
+      int item = 0;
+      for (const SeqStep& seq : step.seqs) {
+        for (int at = 0; at < seq.count; at += detail::block_tokens) {
+          const int count = (std::min)(detail::block_tokens, seq.count - at);
+          for (Dim head = 0; head < shape.kv_heads; ++head) {
+            if (item++ % worker.count != worker.index) continue;
+            block.run(seq.seq, seq.base + seq.count, head, seq.first + at, seq.base + at, count,
+                      queries, outputs);
+          }
+        }
+      }
+    });
+  });
+}
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,85 @@
+#pragma once
+// The plainest cache: every sequence has room for Limits::context rows, one after another.
+#include <cstring>
+#include <vector>
+
+#include "../core/memory.hpp"
+#include "row_cache.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+template <class ElementFormats>
+class Contiguous {
+ public:
+  using Formats = ElementFormats;
+
+  Contiguous(std::span<const RowSpec> slots, const Limits& limits, int tag)
+      : tag_(tag), context_(limits.context), memory_(bytes(slots, limits, tag)) {
+    std::size_t at = 0;
+    for (const RowSpec& slot : slots) {
+      Slot& placed = slots_.emplace_back();
+      for (std::size_t p = 0; p < 2; ++p) {
+        placed.offset[p] = at;
+        placed.stride[p] = plane_row_bytes<Formats>(slot.widths[p], tag);
+        at += plane_bytes(placed.stride[p], limits);
+      }
+    }
+  }
+  static std::size_t bytes(std::span<const RowSpec> slots, const Limits& limits, int tag) {
+    std::size_t total = 0;
+    for (const RowSpec& slot : slots) {
+      for (const Dim width : slot.widths) {
+        total += plane_bytes(plane_row_bytes<Formats>(width, tag), limits);
+      }
+    }
+    return total;
+  }
+
+  int tag() const { return tag_; }
+  bool fits(SeqId, int rows, int more) const { return more <= context_ - rows; }
+  void reserve(SeqId, int, int) {}
+  std::byte* row(SeqId seq, int slot, int plane, int row) {
+    return memory_.data() + offset(seq, slot, plane, row);
+  }
+  const std::byte* row(SeqId seq, int slot, int plane, int row) const {
+    return memory_.data() + offset(seq, slot, plane, row);
+  }
+  int contiguous_from(int row) const { return context_ - row; }
+  std::size_t row_stride(int slot, int plane) const {
+    return slots_[static_cast<std::size_t>(slot)].stride[static_cast<std::size_t>(plane)];
+  }
+  void fork(SeqId from, SeqId to, int rows) {
+    for (int slot = 0; slot < static_cast<int>(slots_.size()); ++slot) {
+      for (int plane = 0; plane < 2; ++plane) {
+        const std::size_t n = row_stride(slot, plane) * static_cast<std::size_t>(rows);
+        if (n > 0) std::memcpy(row(to, slot, plane, 0), row(from, slot, plane, 0), n);
+      }
+    }
+  }
+  void truncate(SeqId, int, int) {}
+  void release(SeqId) {}
+
+ private:
+  struct Slot {
+    std::array<std::size_t, 2> offset{}, stride{};
+  };
+  static std::size_t plane_bytes(std::size_t stride, const Limits& limits) {
+    return round_up(
+        stride * static_cast<std::size_t>(limits.context) * static_cast<std::size_t>(limits.seqs),
+        cache_line);
+  }
+  std::size_t offset(SeqId seq, int slot, int plane, int row) const {
+    const Slot& at = slots_[static_cast<std::size_t>(slot)];
+    const auto p = static_cast<std::size_t>(plane);
+    const std::size_t index =
+        tenon::index(seq) * static_cast<std::size_t>(context_) + static_cast<std::size_t>(row);
+    return at.offset[p] + index * at.stride[p];
+  }
+
+  int tag_;
+  int context_;
+  std::vector<Slot> slots_;
+  AlignedBuffer memory_;
+};
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,108 @@
+#pragma once
+// What a checkpoint says about its model, as plain numbers: a literal view of GGUF-keyed metadata
+// with the architecture prefix removed. Each policy reads its own keys from it.
+#include <cmath>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "error.hpp"
+#include "types.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+struct ConfigEntry {
+  std::string_view key;              // "attention.head_count"
+  double number = 0;                 // numbers and bools
+  std::span<const double> layers{};  // [layers] when the file has one value per layer
+  std::string_view text{};           // strings
+};
+
+struct ModelConfig {
+  std::string_view architecture;
+  std::span<const ConfigEntry> entries;
+  bool* read = nullptr;  // [entries] when set: marks what was asked for, so that bind() can refuse
+                         // a key that no policy understood
+
+  constexpr const ConfigEntry* find(std::string_view key) const {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (entries[i].key != key) continue;
+      if (read != nullptr) read[i] = true;
+      return &entries[i];
+    }
+    return nullptr;
+  }
+  constexpr bool has(std::string_view key) const { return find(key) != nullptr; }
+
+  // The number under `key`, of one layer when the file has one for each. LoadError when missing.
+  constexpr double number(std::string_view key, int layer = -1) const {
+    const ConfigEntry* entry = find(key);
+    if (entry == nullptr) missing(key);
+    if (!entry->text.empty()) not_a_number(key, entry->text);
+    if (entry->layers.empty()) return entry->number;
+    const auto at = static_cast<std::size_t>(layer);
+    if (layer < 0 || at >= entry->layers.size()) not_per_layer(key, layer, entry->layers.size());
+    return entry->layers[at];
+  }
+  constexpr double number_or(std::string_view key, double otherwise, int layer = -1) const {
+    return has(key) ? number(key, layer) : otherwise;
+  }
+  constexpr std::string_view text_or(std::string_view key, std::string_view otherwise) const {
+    const ConfigEntry* entry = find(key);
+    return entry == nullptr ? otherwise : entry->text;
+  }
+  // A whole number from 1 to 2^31 - 1.
+  constexpr Dim size(std::string_view key, int layer = -1) const {
+    const double value = number(key, layer);
+    if (!(value >= 1 && value <= 2147483647.0) ||
+        value != static_cast<double>(static_cast<Dim>(value))) {
+      not_a_size(key, value);
+    }
+    return static_cast<Dim>(value);
+  }
+
+  constexpr Dim width() const { return size("embedding_length"); }
+  constexpr int layers() const { return static_cast<int>(size("block_count")); }
+  constexpr Dim vocab() const { return size("vocab_size"); }
+
+ private:
+  [[noreturn]] void missing(std::string_view key) const {
+    fail<LoadError>(
+        "metadata key \"", architecture, ".", key,
+        "\" is missing; the model cannot be built without it; convert the checkpoint again");
+  }
+  [[noreturn]] void not_a_number(std::string_view key, std::string_view text) const {
+    fail<LoadError>("metadata key \"", architecture, ".", key,
+                    "\" must be a number, it is the text \"", printable(text),
+                    "\"; the file is damaged");
+  }
+  [[noreturn]] void not_per_layer(std::string_view key, int layer, std::size_t count) const {
+    fail<LoadError>("metadata key \"", architecture, ".", key,
+                    "\" must hold one value for every layer, it has ", count, " and layer ", layer,
+                    " asked for its own; convert the checkpoint again");
+  }
+  [[noreturn]] void not_a_size(std::string_view key, double value) const {
+    fail<LoadError>("metadata key \"", architecture, ".", key,
+                    "\" must be a whole number from 1 to 2147483647, it is ", value,
+                    "; the file is damaged");
+  }
+};
+
+// A size that a type pins and a checkpoint states.
+struct Pin {
+  std::string_view key;
+  Dim pinned = dyn, found = dyn;
+  constexpr bool holds() const { return pinned == dyn || pinned == found; }
+};
+
+// A policy's own reading of the configuration: T::read(config, layer) when it has one, else T{}.
+template <class T>
+constexpr T read_policy(const ModelConfig& config, int layer) {
+  if constexpr (requires { T::read(config, layer); }) {
+    return T::read(config, layer);
+  } else {
+    return T{};
+  }
+}
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,89 @@
+#pragma once
+// What a checkpoint is to the model binder, whatever the file format: metadata and named tensors.
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "../core/metadata.hpp"
+#include "../core/types.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// One stored tensor. `shape` has the slowest axis first, so a linear weight is [out, in] and the
+// last axis is contiguous. `data` is exactly the tensor's bytes, at an address of any alignment; it
+// belongs to the source and lives as long as that.
+struct TensorInfo {
+  std::string name;
+  int ggml_type = 0;
+  std::vector<Dim> shape;
+  std::span<const std::byte> data;
+};
+
+// A shape as messages show it: [32, 64].
+inline std::string shape_text(std::span<const Dim> shape) {
+  std::string text = "[";
+  for (const Dim size : shape) {
+    if (text.size() > 1) text += ", ";
+    text += std::to_string(size);
+  }
+  return text + "]";
+}
+
+// An open checkpoint. Everything in it was checked against the bytes that exist when it was opened.
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+  // The path it was opened from, for messages.
+  virtual std::string_view origin() const = 0;
+  virtual const Metadata& metadata() const = 0;
+  // All tensors, in the order of the file; names are distinct.
+  virtual std::span<const TensorInfo> tensors() const = 0;
+  // The tensor of that name, or null; takes constant time.
+  virtual const TensorInfo* find(std::string_view name) const = 0;
+  // The caller has read this tensor and will not soon again: its pages need not stay in memory.
+  virtual void done_with(const TensorInfo&) const {}
+
+ protected:
+  TensorSource() = default;
+  TensorSource(const TensorSource&) = default;
+  TensorSource(TensorSource&&) = default;
+  TensorSource& operator=(const TensorSource&) = default;
+  TensorSource& operator=(TensorSource&&) = default;
+};
+
+// Finds tensors by name in constant time. It points to the tensors, which must stay where they are.
+// Two tensors of one name are a LoadError, and so are names made to share one hash: looking each of
+// a million of those up would take hours.
+class TensorIndex {
+ public:
+  TensorIndex() = default;
+  TensorIndex(std::span<const TensorInfo> tensors, std::string_view origin) {
+    by_name_.reserve(tensors.size());
+    for (const TensorInfo& tensor : tensors) {
+      if (!by_name_.emplace(tensor.name, &tensor).second) {
+        fail<LoadError>(origin, ": tensor names must be distinct, \"", printable(tensor.name),
+                        "\" stands there twice; the file is damaged, download or convert it again");
+      }
+      constexpr std::size_t by_chance = 64;  // a million honest names share a bucket by tens
+      if (by_name_.bucket_size(by_name_.bucket(tensor.name)) > by_chance) {
+        fail<LoadError>(origin, ": tensor names must have distinct hashes, more than ", by_chance,
+                        " share that of \"", printable(tensor.name),
+                        "\"; the file was made to slow its reader down, do not use it");
+      }
+    }
+  }
+  const TensorInfo* find(std::string_view name) const {
+    const auto at = by_name_.find(name);
+    return at == by_name_.end() ? nullptr : at->second;
+  }
+
+ private:
+  std::unordered_map<std::string_view, const TensorInfo*> by_name_;
+};
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,32 @@
+// Quantizing a row of activations to int8. Compiled once per instruction set by for_each_isa.inl.
+
+// Per 32 values: a = max |x|, d = a / 127, q = round-to-nearest-even(x * (127 / a)), so |q| <= 127.
+// A block below 2^-96 everywhere counts as zero (127 / a would overflow): d = 0, q = 0. A block
+// that holds a NaN or an infinity gets d = NaN and q = 0, which makes every output it reaches a
+// NaN.
+TENON_LEAF inline void quantize_row(const float* x, Dim in, std::int8_t* values, float* scales,
+                                    std::int32_t* sums) {
+  for (; in > 0; in -= 32, x += 32, values += 32, ++scales, ++sums) {
+    F32x16 a, b;
+    if (in >= 32) {
+      a = load(x);
+      b = load(x + 16);
+    } else {
+      a = load_first(x, static_cast<int>(in < 16 ? in : 16));
+      b = in > 16 ? load_first(x + 16, static_cast<int>(in - 16)) : zero();
+    }
+    const F32x16 poison = add(mul(a, zero()), mul(b, zero()));
+    const float peak = largest(max(abs(a), abs(b))) + sum(poison);
+    if (!(peak >= 0x1p-96f)) {
+      *scales = peak == peak ? 0.0f : peak;
+      *sums = 0;
+      std::memset(values, 0, 32);
+      continue;
+    }
+    const F32x16 inverse = broadcast(127.0f / peak);
+    store_rounded_bytes(values, mul(a, inverse));
+    store_rounded_bytes(values + 16, mul(b, inverse));
+    *scales = peak / 127.0f;
+    *sums = static_cast<std::int32_t>(sum(add(load_bytes(values), load_bytes(values + 16))));
+  }
+}

@@ -1,0 +1,85 @@
+#pragma once
+// The CPU backend: the operations that layers are written in. A measuring one computes nothing and
+// records the scratch that a step takes, so that a session can allocate it once.
+#include <initializer_list>
+
+#include "../core/executor.hpp"
+#include "../core/memory.hpp"
+#include "../tensor/view.hpp"
+#include "attention_ops.hpp"
+#include "linear.hpp"
+#include "row_ops.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+class Cpu {
+ public:
+  // The executor and the workspace must outlive it.
+  Cpu(Isa isa, Activations activations, Executor& executor, Workspace& workspace)
+      : isa_(isa),
+        activations_(activations),
+        executor_(executor),
+        workspace_(workspace),
+        rows_(tenon::row_ops(isa)),
+        attention_(tenon::attention_ops(isa)) {}
+
+  Isa isa() const { return isa_; }
+  int threads() const { return executor_.threads(); }
+  Workspace& workspace() { return workspace_; }
+  bool measuring() const { return workspace_.measuring(); }
+  const RowOps& rows() const { return rows_; }
+  const AttentionOps& attention() const { return attention_; }
+
+  // Scratch of the current frame: [rows, columns], uninitialised.
+  MatView<float> take_matrix(Dim rows, Dim columns) {
+    return matrix(workspace_.take<float>(rows * columns), rows, columns);
+  }
+
+  // Runs work({index, count}) on every thread, or on this one alone when `operations` (a rough
+  // count) is too few to be worth waking anybody. Results must not depend on the division.
+  template <class Fn>
+  void parallel(Dim operations, Fn&& work) {
+    if (executor_.threads() == 1 || operations < worth_waking) {
+      work(Worker{0, 1});
+    } else {
+      executor_.run(work);
+    }
+  }
+  // fn(row) for every row below `rows`; `each` is the rough count of operations of one row.
+  template <class Fn>
+  void each_row(Dim rows, Dim each, Fn&& fn) {
+    if (measuring()) return;
+    parallel(rows > 1 ? rows * each : 0, [&](Worker worker) {
+      const Range mine = share(rows, worker);
+      for (Dim row = mine.begin; row < mine.end; ++row) fn(row);
+    });
+  }
+
+  void rms_norm(MatView<const float> x, const float* gain, float epsilon, MatView<float> y) {
+    each_row(x.extent(0), x.extent(1) * 4,
+             [&](Dim row) { rows_.rms_norm(x.row(row), gain, x.extent(1), epsilon, y.row(row)); });
+  }
+
+  // Linear weights that share the input x [tokens, in]; see linear.hpp.
+  template <class Formats>
+  void linear(MatView<const float> x, std::initializer_list<LinearOutput<Formats>> outputs) {
+    const auto frame = workspace_.frame();
+    const Dim tokens = x.extent(0), in = x.extent(1);
+    auto* memory = workspace_.take<std::byte>(QuantizedRows::bytes(tokens, in));
+    if (measuring()) return;
+    tenon::linear<Formats>(executor_, isa_, x, std::span(outputs.begin(), outputs.size()),
+                           activations_, QuantizedRows::carve(memory, tokens, in));
+  }
+
+ private:
+  static constexpr Dim worth_waking = 65536;
+
+  Isa isa_;
+  Activations activations_;
+  Executor& executor_;
+  Workspace& workspace_;
+  const RowOps& rows_;
+  const AttentionOps& attention_;
+};
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,30 @@
+// Compiles the file named by TENON_LEAF_FILE once per instruction set, in that set's namespace,
+// with TENON_LEAF as the attribute that every leaf function in it carries. The bodies are written
+// once, on the sixteen lanes of lanes_*.hpp, so all sets compute the same bits.
+namespace tenon::inline TENON_ABI::scalar {
+#define TENON_LEAF
+#include TENON_LEAF_FILE
+#undef TENON_LEAF
+}  // namespace tenon::inline TENON_ABI::scalar
+
+#if defined(__x86_64__)
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+namespace tenon::inline TENON_ABI::avx2 {
+#define TENON_LEAF TENON_TARGET("avx2,fma,f16c")
+#include TENON_LEAF_FILE
+#undef TENON_LEAF
+}  // namespace tenon::inline TENON_ABI::avx2
+namespace tenon::inline TENON_ABI::avx512 {
+#define TENON_LEAF TENON_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma")
+#include TENON_LEAF_FILE
+#undef TENON_LEAF
+}  // namespace tenon::inline TENON_ABI::avx512
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+#endif
+#undef TENON_LEAF_FILE

@@ -1,0 +1,56 @@
+#pragma once
+// Which instruction set the leaves run on: the best this machine has, or the one TENON_ISA names.
+#include <cstdlib>
+#include <string_view>
+
+#include "../core/error.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+enum class Isa { scalar, avx2, avx512, avx512vnni };
+inline constexpr int isa_count = 4;
+
+constexpr std::string_view name_of(Isa isa) {
+  constexpr std::string_view names[] = {"scalar", "avx2", "avx512", "avx512vnni"};
+  return names[static_cast<int>(isa)];
+}
+
+// True when this machine can run leaves of `isa`.
+inline bool supported(Isa isa) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512dq");
+  switch (isa) {
+    case Isa::scalar:
+      return true;
+    case Isa::avx2:
+      return avx2;
+    case Isa::avx512:
+      return avx512;
+    case Isa::avx512vnni:
+      return avx512 && __builtin_cpu_supports("avx512vnni");
+  }
+  return false;
+#else
+  return isa == Isa::scalar;
+#endif
+}
+
+// The instruction set to use, decided once per call: the environment variable TENON_ISA when set
+// (RequestError when unknown or not supported here), otherwise the best supported.
+inline Isa choose_isa() {
+  const char* forced = std::getenv("TENON_ISA");
+  for (int i = isa_count; i-- > 0;) {
+    const Isa isa = static_cast<Isa>(i);
+    if (forced == nullptr ? supported(isa) : name_of(isa) == forced && supported(isa)) return isa;
+  }
+  fail<RequestError>(
+      "TENON_ISA must be one of scalar, avx2, avx512, avx512vnni that this machine supports, it is "
+      "\"",
+      printable(forced == nullptr ? "" : forced), "\"; unset it to use the best");
+}
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,238 @@
+#pragma once
+// Sixteen float lanes in two AVX registers. See lanes_scalar.hpp for what each operation means.
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "../core/abi.hpp"
+
+#define TENON_LANE TENON_TARGET("avx2,fma,f16c") __attribute__((always_inline)) inline
+
+namespace tenon::inline TENON_ABI::avx2 {
+
+inline constexpr int accumulators = 4;  // of 16 registers, two to each
+
+struct F32x16 {
+  __m256 low, high;
+};
+struct I32x16 {
+  __m256i low, high;
+};
+
+TENON_LANE F32x16 broadcast(float x) {
+  return {_mm256_set1_ps(x), _mm256_set1_ps(x)};
+}
+TENON_LANE F32x16 zero() {
+  return {_mm256_setzero_ps(), _mm256_setzero_ps()};
+}
+TENON_LANE F32x16 load(const float* p) {
+  return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)};
+}
+// All bits set in the lanes below n.
+TENON_LANE __m256i first(int n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+TENON_LANE F32x16 load_first(const float* p, int n) {
+  return {_mm256_maskload_ps(p, first(n)), _mm256_maskload_ps(p + 8, first(n - 8))};
+}
+TENON_LANE F32x16 load_half(const std::uint16_t* p) {
+  return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
+          _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)))};
+}
+TENON_LANE __m256 load_bf16_8(const std::uint16_t* p) {
+  const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+TENON_LANE F32x16 load_bf16(const std::uint16_t* p) {
+  return {load_bf16_8(p), load_bf16_8(p + 8)};
+}
+TENON_LANE void store(float* p, F32x16 a) {
+  _mm256_storeu_ps(p, a.low);
+  _mm256_storeu_ps(p + 8, a.high);
+}
+TENON_LANE void store_first(float* p, F32x16 a, int n) {
+  _mm256_maskstore_ps(p, first(n), a.low);
+  _mm256_maskstore_ps(p + 8, first(n - 8), a.high);
+}
+TENON_LANE void store_half(std::uint16_t* p, F32x16 a) {
+  constexpr int nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a.low, nearest));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8), _mm256_cvtps_ph(a.high, nearest));
+}
+TENON_LANE F32x16 add(F32x16 a, F32x16 b) {
+  return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
+}
+TENON_LANE F32x16 sub(F32x16 a, F32x16 b) {
+  return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
+}
+TENON_LANE F32x16 mul(F32x16 a, F32x16 b) {
+  return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
+}
+TENON_LANE F32x16 div(F32x16 a, F32x16 b) {
+  return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
+}
+TENON_LANE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
+  return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
+}
+TENON_LANE F32x16 max(F32x16 a, F32x16 b) {
+  return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
+}
+TENON_LANE F32x16 min(F32x16 a, F32x16 b) {
+  return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
+}
+TENON_LANE F32x16 abs(F32x16 a) {
+  const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+  return {_mm256_and_ps(a.low, magnitude), _mm256_and_ps(a.high, magnitude)};
+}
+TENON_LANE F32x16 zero_below(F32x16 x, F32x16 cut, F32x16 value) {
+  return {_mm256_and_ps(_mm256_cmp_ps(x.low, cut.low, _CMP_NLT_UQ), value.low),
+          _mm256_and_ps(_mm256_cmp_ps(x.high, cut.high, _CMP_NLT_UQ), value.high)};
+}
+TENON_LANE __m256 select_8(unsigned bits, __m256 a, __m256 b) {
+  const __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  const __m256i chosen = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits)), each);
+  return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(chosen, each)));
+}
+TENON_LANE F32x16 select(unsigned bits, F32x16 a, F32x16 b) {
+  return {select_8(bits, a.low, b.low), select_8(bits >> 8, a.high, b.high)};
+}
+TENON_LANE __m256 power_of_two_8(__m256 n) {
+  const __m256i biased = _mm256_add_epi32(_mm256_cvttps_epi32(n), _mm256_set1_epi32(127));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));
+}
+TENON_LANE F32x16 power_of_two(F32x16 n) {
+  return {power_of_two_8(n.low), power_of_two_8(n.high)};
+}
+TENON_LANE F32x16 swap_pairs(F32x16 a) {
+  return {_mm256_permute_ps(a.low, 0xb1), _mm256_permute_ps(a.high, 0xb1)};
+}
+TENON_LANE void transpose_8(__m256 (&r)[8]) {
+  __m256 a[8], b[8];
+  for (int i = 0; i < 8; i += 2) {
+    a[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+    a[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4) {  // b[i + c]: rows i..i+3 of columns c and 4 + c
+    b[i] = _mm256_shuffle_ps(a[i], a[i + 2], 0x44);
+    b[i + 1] = _mm256_shuffle_ps(a[i], a[i + 2], 0xee);
+    b[i + 2] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0x44);
+    b[i + 3] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0xee);
+  }
+  for (int c = 0; c < 4; ++c) {
+    r[c] = _mm256_permute2f128_ps(b[c], b[4 + c], 0x20);
+    r[4 + c] = _mm256_permute2f128_ps(b[c], b[4 + c], 0x31);
+  }
+}
+// Four 8 x 8 blocks; the two off the diagonal change places.
+TENON_LANE void transpose(F32x16 (&rows)[16]) {
+  __m256 block[4][8];
+  for (int i = 0; i < 8; ++i) {
+    block[0][i] = rows[i].low;
+    block[1][i] = rows[i].high;
+    block[2][i] = rows[8 + i].low;
+    block[3][i] = rows[8 + i].high;
+  }
+  for (auto& b : block) transpose_8(b);
+  for (int i = 0; i < 8; ++i) {
+    rows[i] = {block[0][i], block[2][i]};
+    rows[8 + i] = {block[1][i], block[3][i]};
+  }
+}
+TENON_LANE float sum(F32x16 a) {
+  const __m256 by8 = _mm256_add_ps(a.low, a.high);
+  const __m128 by4 = _mm_add_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_add_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_add_ss(by2, _mm_movehdup_ps(by2)));
+}
+TENON_LANE float largest(F32x16 a) {
+  const __m256 by8 = _mm256_max_ps(a.low, a.high);
+  const __m128 by4 = _mm_max_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_max_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
+}
+
+TENON_LANE I32x16 broadcast_int(std::int32_t x) {
+  return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)};
+}
+TENON_LANE void store_rounded_bytes(std::int8_t* p, F32x16 a) {
+  const __m256i words = _mm256_permute4x64_epi64(
+      _mm256_packs_epi32(_mm256_cvtps_epi32(a.low), _mm256_cvtps_epi32(a.high)), 0xd8);
+  const __m128i bytes =
+      _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
+}
+TENON_LANE __m256 load_bytes_8(const std::int8_t* p) {
+  return _mm256_cvtepi32_ps(
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+TENON_LANE F32x16 load_bytes(const std::int8_t* p) {
+  return {load_bytes_8(p), load_bytes_8(p + 8)};
+}
+TENON_LANE F32x16 to_float(I32x16 a) {
+  return {_mm256_cvtepi32_ps(a.low), _mm256_cvtepi32_ps(a.high)};
+}
+
+inline constexpr int registers = 8;
+
+struct Bytes64 {
+  __m256i low, high;
+};
+TENON_LANE __m256i load_bytes32(const std::byte* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+}
+TENON_LANE Bytes64 load_bytes64(const std::byte* p) {
+  return {load_bytes32(p), load_bytes32(p + 32)};
+}
+TENON_LANE void store_bytes64(std::byte* p, Bytes64 a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.low);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), a.high);
+}
+TENON_LANE Bytes64 broadcast_four(const std::int8_t* p) {
+  std::int32_t four;
+  std::memcpy(&four, p, 4);
+  return {_mm256_set1_epi32(four), _mm256_set1_epi32(four)};
+}
+TENON_LANE Bytes64 low_nibbles(Bytes64 a) {
+  const __m256i mask = _mm256_set1_epi8(15);
+  return {_mm256_and_si256(a.low, mask), _mm256_and_si256(a.high, mask)};
+}
+TENON_LANE Bytes64 high_nibbles(Bytes64 a) {
+  return low_nibbles({_mm256_srli_epi16(a.low, 4), _mm256_srli_epi16(a.high, 4)});
+}
+TENON_LANE F32x16 widen_bytes_at(Bytes64 a, int bits) {
+  const __m256i mask = _mm256_set1_epi32(255);
+  return {_mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(a.low, bits), mask)),
+          _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(a.high, bits), mask))};
+}
+TENON_LANE void widen_bytes64(Bytes64 a, F32x16 (&to)[4]) {
+  for (int j = 0; j < 4; ++j) to[j] = widen_bytes_at(a, 8 * j);
+}
+TENON_LANE F32x16 float_of_bits(I32x16 a) {
+  return {_mm256_castsi256_ps(a.low), _mm256_castsi256_ps(a.high)};
+}
+// Pairs of products are added in 16 bits: |w| <= 128 keeps them exact, the sign of w goes to x.
+struct ByteDot {
+  static constexpr int kept_offset = 0;
+  static constexpr int tiles = 1, tokens = 2;
+  TENON_LANE static __m256i add_pairs(__m256i acc, __m256i w, __m256i x) {
+    return _mm256_add_epi32(acc,
+                            _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
+  }
+  TENON_LANE static __m256i add_signed(__m256i acc, __m256i stored, __m256i x) {
+    const __m256i w = _mm256_xor_si256(stored, _mm256_set1_epi8(-128));
+    return add_pairs(acc, _mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+  }
+  TENON_LANE static I32x16 nibbles(I32x16 acc, Bytes64 w, Bytes64 x) {
+    return {add_pairs(acc.low, w.low, x.low), add_pairs(acc.high, w.high, x.high)};
+  }
+  TENON_LANE static I32x16 bytes(I32x16 acc, Bytes64 w, Bytes64 x) {
+    return {add_signed(acc.low, w.low, x.low), add_signed(acc.high, w.high, x.high)};
+  }
+};
+
+}  // namespace tenon::inline TENON_ABI::avx2
+
+#undef TENON_LANE
+#endif

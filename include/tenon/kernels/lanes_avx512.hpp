@@ -1,0 +1,228 @@
+#pragma once
+// Sixteen float lanes in one AVX-512 register. See lanes_scalar.hpp for what each operation means.
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "../core/abi.hpp"
+
+#define TENON_LANE \
+  TENON_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma") __attribute__((always_inline)) inline
+#if defined(__GNUC__) && \
+    !defined(__clang__)  // g++ 12: unmasked intrinsics read an undefined register
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+
+namespace tenon::inline TENON_ABI::avx512 {
+
+inline constexpr int accumulators = 24;  // of 32 registers
+
+struct F32x16 {
+  __m512 v;
+};
+struct I32x16 {
+  __m512i v;
+};
+
+TENON_LANE F32x16 broadcast(float x) {
+  return {_mm512_set1_ps(x)};
+}
+TENON_LANE F32x16 zero() {
+  return {_mm512_setzero_ps()};
+}
+TENON_LANE __mmask16 first(int n) {
+  return static_cast<__mmask16>((1u << n) - 1u);
+}
+TENON_LANE F32x16 load(const float* p) {
+  return {_mm512_loadu_ps(p)};
+}
+TENON_LANE F32x16 load_first(const float* p, int n) {
+  return {_mm512_maskz_loadu_ps(first(n), p)};
+}
+TENON_LANE F32x16 load_half(const std::uint16_t* p) {
+  return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+TENON_LANE F32x16 load_bf16(const std::uint16_t* p) {
+  const __m512i wide =
+      _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
+}
+TENON_LANE void store(float* p, F32x16 a) {
+  _mm512_storeu_ps(p, a.v);
+}
+TENON_LANE void store_first(float* p, F32x16 a, int n) {
+  _mm512_mask_storeu_ps(p, first(n), a.v);
+}
+TENON_LANE void store_half(std::uint16_t* p, F32x16 a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+TENON_LANE F32x16 add(F32x16 a, F32x16 b) {
+  return {_mm512_add_ps(a.v, b.v)};
+}
+TENON_LANE F32x16 sub(F32x16 a, F32x16 b) {
+  return {_mm512_sub_ps(a.v, b.v)};
+}
+TENON_LANE F32x16 mul(F32x16 a, F32x16 b) {
+  return {_mm512_mul_ps(a.v, b.v)};
+}
+TENON_LANE F32x16 div(F32x16 a, F32x16 b) {
+  return {_mm512_div_ps(a.v, b.v)};
+}
+TENON_LANE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
+  return {_mm512_fmadd_ps(a.v, b.v, c.v)};
+}
+TENON_LANE F32x16 max(F32x16 a, F32x16 b) {
+  return {_mm512_max_ps(a.v, b.v)};
+}
+TENON_LANE F32x16 min(F32x16 a, F32x16 b) {
+  return {_mm512_min_ps(a.v, b.v)};
+}
+TENON_LANE F32x16 abs(F32x16 a) {
+  return {_mm512_abs_ps(a.v)};
+}
+TENON_LANE F32x16 zero_below(F32x16 x, F32x16 cut, F32x16 value) {
+  return {_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x.v, cut.v, _CMP_NLT_UQ), value.v)};
+}
+TENON_LANE F32x16 select(unsigned bits, F32x16 a, F32x16 b) {
+  return {_mm512_mask_blend_ps(static_cast<__mmask16>(bits), b.v, a.v)};
+}
+TENON_LANE F32x16 power_of_two(F32x16 n) {
+  const __m512i biased = _mm512_add_epi32(_mm512_cvttps_epi32(n.v), _mm512_set1_epi32(127));
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(biased, 23))};
+}
+TENON_LANE F32x16 swap_pairs(F32x16 a) {
+  return {_mm512_permute_ps(a.v, 0xb1)};
+}
+// 64 shuffles: pairs of rows, then pairs of pairs, then 128-bit quarters twice.
+TENON_LANE void transpose(F32x16 (&rows)[16]) {
+  __m512 a[16], b[16];
+  for (int i = 0; i < 16; i += 4) {
+    a[i] = _mm512_unpacklo_ps(rows[i].v, rows[i + 1].v);
+    a[i + 1] = _mm512_unpackhi_ps(rows[i].v, rows[i + 1].v);
+    a[i + 2] = _mm512_unpacklo_ps(rows[i + 2].v, rows[i + 3].v);
+    a[i + 3] = _mm512_unpackhi_ps(rows[i + 2].v, rows[i + 3].v);
+  }
+  for (int i = 0; i < 16; i += 4) {  // b[i + c] quarter k: rows i..i+3 of column 4 k + c
+    b[i] = _mm512_shuffle_ps(a[i], a[i + 2], 0x44);
+    b[i + 1] = _mm512_shuffle_ps(a[i], a[i + 2], 0xee);
+    b[i + 2] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0x44);
+    b[i + 3] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0xee);
+  }
+  for (int c = 0; c < 4; ++c) {
+    const __m512 lo = _mm512_shuffle_f32x4(b[c], b[4 + c], 0x88);
+    const __m512 hi = _mm512_shuffle_f32x4(b[c], b[4 + c], 0xdd);
+    const __m512 lo2 = _mm512_shuffle_f32x4(b[8 + c], b[12 + c], 0x88);
+    const __m512 hi2 = _mm512_shuffle_f32x4(b[8 + c], b[12 + c], 0xdd);
+    rows[c].v = _mm512_shuffle_f32x4(lo, lo2, 0x88);
+    rows[8 + c].v = _mm512_shuffle_f32x4(lo, lo2, 0xdd);
+    rows[4 + c].v = _mm512_shuffle_f32x4(hi, hi2, 0x88);
+    rows[12 + c].v = _mm512_shuffle_f32x4(hi, hi2, 0xdd);
+  }
+}
+TENON_LANE float sum(F32x16 a) {
+  const __m256 by8 = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 by4 = _mm_add_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_add_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_add_ss(by2, _mm_movehdup_ps(by2)));
+}
+TENON_LANE float largest(F32x16 a) {
+  const __m256 by8 = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 by4 = _mm_max_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_max_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
+}
+
+TENON_LANE I32x16 broadcast_int(std::int32_t x) {
+  return {_mm512_set1_epi32(x)};
+}
+TENON_LANE void store_rounded_bytes(std::int8_t* p, F32x16 a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a.v)));
+}
+TENON_LANE F32x16 load_bytes(const std::int8_t* p) {
+  return {_mm512_cvtepi32_ps(
+      _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
+}
+TENON_LANE F32x16 to_float(I32x16 a) {
+  return {_mm512_cvtepi32_ps(a.v)};
+}
+
+inline constexpr int registers = 32;
+
+struct Bytes64 {
+  __m512i v;
+};
+TENON_LANE Bytes64 load_bytes64(const std::byte* p) {
+  return {_mm512_loadu_si512(p)};
+}
+TENON_LANE void store_bytes64(std::byte* p, Bytes64 a) {
+  _mm512_storeu_si512(p, a.v);
+}
+TENON_LANE Bytes64 broadcast_four(const std::int8_t* p) {
+  std::int32_t four;
+  std::memcpy(&four, p, 4);
+  return {_mm512_set1_epi32(four)};
+}
+TENON_LANE Bytes64 low_nibbles(Bytes64 a) {
+  return {_mm512_and_si512(a.v, _mm512_set1_epi8(15))};
+}
+TENON_LANE Bytes64 high_nibbles(Bytes64 a) {
+  return low_nibbles({_mm512_srli_epi16(a.v, 4)});
+}
+TENON_LANE F32x16 widen_bytes_at(Bytes64 a, unsigned bits) {
+  return {
+      _mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32(a.v, bits), _mm512_set1_epi32(255)))};
+}
+TENON_LANE void widen_bytes64(Bytes64 a, F32x16 (&to)[4]) {
+  for (unsigned j = 0; j < 4; ++j) to[j] = widen_bytes_at(a, 8 * j);
+}
+TENON_LANE F32x16 float_of_bits(I32x16 a) {
+  return {_mm512_castsi512_ps(a.v)};
+}
+// Without VNNI: pairs of products are added in 16 bits, which |w| <= 128 keeps exact; the sign of w
+// goes to x.
+struct ByteDot {
+  static constexpr int kept_offset = 0;
+  static constexpr int tiles = 2, tokens = 4;
+  TENON_LANE static I32x16 nibbles(I32x16 acc, Bytes64 w, Bytes64 x) {
+    const __m512i pairs = _mm512_maddubs_epi16(w.v, x.v);
+    return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
+  }
+  TENON_LANE static I32x16 bytes(I32x16 acc, Bytes64 stored, Bytes64 x) {
+    const __m512i w = _mm512_xor_si512(stored.v, _mm512_set1_epi8(-128));
+    const __m512i signed_x =
+        _mm512_mask_sub_epi8(x.v, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x.v);
+    return nibbles(acc, {_mm512_abs_epi8(w)}, {signed_x});
+  }
+};
+
+}  // namespace tenon::inline TENON_ABI::avx512
+
+// With VNNI the products of all four bytes and the sum are one instruction, on the stored w + 128.
+namespace tenon::inline TENON_ABI::avx512vnni {
+using namespace avx512;
+
+struct ByteDot {
+  static constexpr int kept_offset = 128;
+  static constexpr int tiles = 3, tokens = 4;
+  TENON_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vnni")
+  __attribute__((always_inline)) static I32x16 nibbles(I32x16 acc, Bytes64 w, Bytes64 x) {
+    return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)};
+  }
+  TENON_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vnni")
+  __attribute__((always_inline)) static I32x16 bytes(I32x16 acc, Bytes64 w, Bytes64 x) {
+    return nibbles(acc, w, x);
+  }
+};
+
+}  // namespace tenon::inline TENON_ABI::avx512vnni
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+#undef TENON_LANE
+#endif

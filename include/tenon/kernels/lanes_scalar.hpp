@@ -1,0 +1,208 @@
+#pragma once
+// Sixteen float lanes in plain C++: the definition of what every other instruction set computes.
+// All leaves are written on these operations, each of which is one IEEE operation per lane in every
+// implementation, so a leaf gives the same bits on every machine. `a * b + c` is never written as
+// such: a compiler may contract it; fma() says that it is one rounding.
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "../quant/half.hpp"
+
+namespace tenon::inline TENON_ABI::scalar {
+
+// How many F32x16 accumulators a leaf may keep in registers.
+inline constexpr int accumulators = 4;
+
+struct F32x16 {
+  float lane[16];
+};
+struct I32x16 {
+  std::int32_t lane[16];
+};
+
+namespace detail {
+template <class Fn>
+inline F32x16 each(Fn fn) {
+  F32x16 out;
+  for (int i = 0; i < 16; ++i) out.lane[i] = fn(i);
+  return out;
+}
+}  // namespace detail
+
+inline F32x16 broadcast(float x) {
+  return detail::each([=](int) { return x; });
+}
+inline F32x16 zero() {
+  return broadcast(0.0f);
+}
+inline F32x16 load(const float* p) {
+  F32x16 out;
+  std::memcpy(out.lane, p, sizeof out.lane);
+  return out;
+}
+// The first n lanes from memory, zeros after them; 0 <= n <= 16.
+inline F32x16 load_first(const float* p, int n) {
+  F32x16 out = zero();
+  if (n > 0) std::memcpy(out.lane, p, static_cast<std::size_t>(n) * sizeof(float));
+  return out;
+}
+inline F32x16 load_half(const std::uint16_t* p) {
+  return detail::each([=](int i) { return float_of_half(p[i]); });
+}
+inline F32x16 load_bf16(const std::uint16_t* p) {
+  return detail::each([=](int i) { return float_of_bf16(p[i]); });
+}
+inline void store(float* p, F32x16 a) {
+  std::memcpy(p, a.lane, sizeof a.lane);
+}
+inline void store_first(float* p, F32x16 a, int n) {
+  if (n > 0) std::memcpy(p, a.lane, static_cast<std::size_t>(n) * sizeof(float));
+}
+inline void store_half(std::uint16_t* p, F32x16 a) {
+  for (int i = 0; i < 16; ++i) p[i] = half_of_float(a.lane[i]);
+}
+
+inline F32x16 add(F32x16 a, F32x16 b) {
+  return detail::each([&](int i) { return a.lane[i] + b.lane[i]; });
+}
+inline F32x16 sub(F32x16 a, F32x16 b) {
+  return detail::each([&](int i) { return a.lane[i] - b.lane[i]; });
+}
+inline F32x16 mul(F32x16 a, F32x16 b) {
+  return detail::each([&](int i) { return a.lane[i] * b.lane[i]; });
+}
+inline F32x16 div(F32x16 a, F32x16 b) {
+  return detail::each([&](int i) { return a.lane[i] / b.lane[i]; });
+}
+inline F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
+  return detail::each([&](int i) { return std::fma(a.lane[i], b.lane[i], c.lane[i]); });
+}
+// The second operand when the lanes do not compare, so max(low, x) passes a NaN in x on.
+inline F32x16 max(F32x16 a, F32x16 b) {
+  return detail::each([&](int i) { return a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]; });
+}
+inline F32x16 min(F32x16 a, F32x16 b) {
+  return detail::each([&](int i) { return a.lane[i] < b.lane[i] ? a.lane[i] : b.lane[i]; });
+}
+inline F32x16 abs(F32x16 a) {
+  return detail::each([&](int i) { return std::fabs(a.lane[i]); });
+}
+// x below `cut` gives 0, anything else (NaN too) gives `value`.
+inline F32x16 zero_below(F32x16 x, F32x16 cut, F32x16 value) {
+  return detail::each([&](int i) { return x.lane[i] < cut.lane[i] ? 0.0f : value.lane[i]; });
+}
+// Lane i of `a` where bit i of `bits` is set, of `b` elsewhere.
+inline F32x16 select(unsigned bits, F32x16 a, F32x16 b) {
+  return detail::each([&](int i) { return (bits >> i & 1u) != 0 ? a.lane[i] : b.lane[i]; });
+}
+// 2^n for integral n in [-126, 127].
+inline F32x16 power_of_two(F32x16 n) {
+  return detail::each([&](int i) {
+    const float valid = n.lane[i] == n.lane[i] ? n.lane[i] : 0.0f;
+    return std::bit_cast<float>((static_cast<std::int32_t>(valid) + 127) << 23);
+  });
+}
+// Lanes 2i and 2i + 1 exchanged.
+inline F32x16 swap_pairs(F32x16 a) {
+  return detail::each([&](int i) { return a.lane[i ^ 1]; });
+}
+// Lane j of row i becomes lane i of row j.
+inline void transpose(F32x16 (&rows)[16]) {
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < i; ++j) std::swap(rows[i].lane[j], rows[j].lane[i]);
+  }
+}
+// Sum and maximum of the lanes in a fixed tree: lane i with i + 8, then 4, 2, 1.
+inline float sum(F32x16 a) {
+  for (int half = 8; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) a.lane[i] += a.lane[i + half];
+  }
+  return a.lane[0];
+}
+inline float largest(F32x16 a) {
+  for (int half = 8; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i)
+      a.lane[i] = a.lane[i] > a.lane[i + half] ? a.lane[i] : a.lane[i + half];
+  }
+  return a.lane[0];
+}
+
+// ---- integers ----
+inline I32x16 broadcast_int(std::int32_t x) {
+  I32x16 out;
+  for (std::int32_t& lane : out.lane) lane = x;
+  return out;
+}
+// Nearest integers, ties to even, of lanes in [-2^31, 2^31); stored as bytes, each clamped to int8.
+inline void store_rounded_bytes(std::int8_t* p, F32x16 a) {
+  for (int i = 0; i < 16; ++i) {
+    const float r = std::nearbyint(a.lane[i]);
+    p[i] = static_cast<std::int8_t>(r > 127.0f ? 127.0f : r >= -128.0f ? r : -128.0f);
+  }
+}
+inline F32x16 load_bytes(const std::int8_t* p) {
+  return detail::each([=](int i) { return static_cast<float>(p[i]); });
+}
+inline F32x16 to_float(I32x16 a) {
+  return detail::each([&](int i) { return static_cast<float>(a.lane[i]); });
+}
+
+// ---- sixteen groups of four bytes; kept out of line, as leaves unroll them many times ----
+inline constexpr int registers = 1;  // F32x16 values the register file holds
+
+struct Bytes64 {
+  std::uint8_t byte[64];
+};
+inline Bytes64 load_bytes64(const std::byte* p) {
+  Bytes64 out;
+  std::memcpy(out.byte, p, 64);
+  return out;
+}
+inline void store_bytes64(std::byte* p, const Bytes64& a) {
+  std::memcpy(p, a.byte, 64);
+}
+// The four bytes at p in every group.
+[[gnu::noinline]] inline Bytes64 broadcast_four(const std::int8_t* p) {
+  Bytes64 out;
+  for (int i = 0; i < 64; i += 4) std::memcpy(out.byte + i, p, 4);
+  return out;
+}
+[[gnu::noinline]] inline Bytes64 low_nibbles(Bytes64 a) {
+  for (std::uint8_t& b : a.byte) b = static_cast<std::uint8_t>(b & 15);
+  return a;
+}
+[[gnu::noinline]] inline Bytes64 high_nibbles(Bytes64 a) {
+  for (std::uint8_t& b : a.byte) b = static_cast<std::uint8_t>(b >> 4);
+  return a;
+}
+// Lane i of to[j] is byte j of group i, unsigned.
+[[gnu::noinline]] inline void widen_bytes64(Bytes64 a, F32x16 (&to)[4]) {
+  for (int i = 0; i < 64; ++i) to[i % 4].lane[i / 4] = static_cast<float>(a.byte[i]);
+}
+// Lanes whose bits are those of the integers.
+inline F32x16 float_of_bits(I32x16 a) {
+  return detail::each([&](int i) { return std::bit_cast<float>(a.lane[i]); });
+}
+// Dot products of groups of four, exact: lane i of the result is acc plus the sum over group i of
+// w * x, x in [-127, 127]. For nibbles() w is in [0, 15]; for bytes() w is stored as w + 128, and
+// `kept_offset` of those 128 are left in the products (the caller starts acc accordingly).
+// `tiles` row tiles x `tokens` are the sums that the registers hold beside what the dots need.
+struct ByteDot {
+  static constexpr int kept_offset = 0;
+  static constexpr int tiles = 1, tokens = 1;
+  static I32x16 nibbles(I32x16 acc, Bytes64 w, Bytes64 x) { return dot(acc, w, x, 0); }
+  static I32x16 bytes(I32x16 acc, Bytes64 w, Bytes64 x) { return dot(acc, w, x, 128); }
+
+ private:
+  [[gnu::noinline]] static I32x16 dot(I32x16 acc, const Bytes64& w, const Bytes64& x, int offset) {
+    for (int i = 0; i < 64; ++i) {
+      acc.lane[i / 4] += (w.byte[i] - offset) * static_cast<std::int8_t>(x.byte[i]);
+    }
+    return acc;
+  }
+};
+
+}  // namespace tenon::inline TENON_ABI::scalar

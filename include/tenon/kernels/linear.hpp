@@ -1,0 +1,166 @@
+#pragma once
+// y = x W^T on packed weights. Every output element is one fold over k ascending, whatever the
+// number of tokens or threads and whatever the instruction set, so all of them give the same bits.
+#include <span>
+
+#include "../core/executor.hpp"
+#include "../tensor/view.hpp"
+#include "activations.hpp"
+#include "packed.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// One tile of 16 output rows as a leaf sees it: token t's results go to y + t * y_stride, of which
+// only the first `rows` lie inside the matrix.
+struct LinearTile {
+  TileWeights weights;
+  float* y = nullptr;
+  Dim y_stride = 0;
+  int rows = 0;
+  bool accumulate = false;
+};
+// The activations [tokens, in] all tiles of a call share.
+struct LinearRows {
+  const float* x = nullptr;
+  QuantizedRows quantized;
+  Dim tokens = 0, in = 0;
+};
+// The two arithmetics of a format; `int8` is null where the format has none.
+struct LinearLeaf {
+  using Call = void (*)(const LinearTile* tiles, int count, const LinearRows& rows);
+  Call f32 = nullptr;
+  Call int8 = nullptr;
+};
+inline constexpr int most_tiles_a_call = 12;
+
+}  // namespace tenon::inline TENON_ABI
+
+#if defined(__clang__)
+#define TENON_UNROLL _Pragma("unroll")
+#else
+#define TENON_UNROLL _Pragma("GCC unroll 32")
+#endif
+
+#define TENON_LEAF_FILE "linear_leaves.inl"
+#include "for_each_isa.inl"
+#define TENON_LEAF_FILE "int8_leaves.inl"
+#include "for_each_isa.inl"
+
+#if defined(__x86_64__)
+#if !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+namespace tenon::inline TENON_ABI::avx512vnni {
+#define TENON_LEAF TENON_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vnni")
+#include "int8_leaves.inl"
+#undef TENON_LEAF
+}  // namespace tenon::inline TENON_ABI::avx512vnni
+#if !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+#endif
+#undef TENON_UNROLL
+
+namespace tenon::inline TENON_ABI {
+
+// The leaf of one format for one instruction set.
+template <class F>
+const LinearLeaf& linear_leaf(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512vnni) return avx512vnni::linear_leaf_of<F>;
+  if (isa == Isa::avx512) return avx512::linear_leaf_of<F>;
+  if (isa == Isa::avx2) return avx2::linear_leaf_of<F>;
+#endif
+  static_cast<void>(isa);
+  return scalar::linear_leaf_of<F>;
+}
+
+// One product of a call: y [tokens, >= out] = (or +=) x W^T; a row of y starts every y.extent(1).
+template <class Formats>
+struct LinearOutput {
+  const PackedMatrix<Formats>* weight = nullptr;
+  MatView<float> y;
+  bool accumulate = false;  // y += the finished dot product, one rounding
+};
+
+namespace detail {
+template <class Formats>
+const LinearLeaf& linear_leaf_of_tag(int tag, Isa isa) {
+  return FormatList<Formats>::visit(
+      tag, [&]<class F>(F) -> const LinearLeaf& { return linear_leaf<F>(isa); });
+}
+
+// Hands tiles [range) of the outputs' tiles, counted through all outputs, to their leaves.
+template <class Formats>
+void run_tiles(Isa isa, const LinearRows& rows, std::span<const LinearOutput<Formats>> outputs,
+               Activations activations, Range range) {
+  LinearTile tiles[most_tiles_a_call];
+  Dim first = 0;  // of this output's tiles
+  for (const LinearOutput<Formats>& output : outputs) {
+    const PackedMatrix<Formats>& weight = *output.weight;
+    const Dim begin = (std::max)(range.begin - first, Dim{0});
+    const Dim end = (std::min)(range.end - first, weight.tiles());
+    first += weight.tiles();
+    if (begin >= end) continue;
+    const LinearLeaf& leaf = linear_leaf_of_tag<Formats>(weight.tag(), isa);
+    const bool integers = activations == Activations::int8 && leaf.int8 != nullptr;
+    const LinearLeaf::Call call = integers ? leaf.int8 : leaf.f32;
+    for (Dim t = begin; t < end; t += most_tiles_a_call) {
+      const int count = static_cast<int>((std::min)(end - t, Dim{most_tiles_a_call}));
+      for (int i = 0; i < count; ++i) {
+        const Dim row = (t + i) * tile_rows;
+        tiles[i] = {weight.tile(t + i), output.y.data + row, output.y.extent(1),
+                    static_cast<int>((std::min)(Dim{tile_rows}, weight.out() - row)),
+                    output.accumulate};
+      }
+      call(tiles, count, rows);
+    }
+  }
+}
+
+// Below this many multiply-adds (some microseconds) waking other threads costs more than it saves.
+inline constexpr Dim one_thread_work = Dim{1} << 17;
+}  // namespace detail
+
+// All `outputs` of the same input x [tokens, in], every weight being [., in]. x is quantized once
+// when an output needs it; `scratch` must then hold tokens rows of in (see QuantizedRows), else it
+// may be empty. Threads share the output rows; small work stays on the calling thread.
+template <class Formats>
+void linear(Executor& team, Isa isa, MatView<const float> x,
+            std::span<const LinearOutput<Formats>> outputs, Activations activations,
+            const QuantizedRows& scratch = {}) {
+  const LinearRows rows{x.data, scratch, x.extent(0), x.extent(1)};
+  if (rows.tokens == 0) return;
+  Dim tiles = 0;
+  bool quantize = false;
+  for (const LinearOutput<Formats>& output : outputs) {
+    tiles += output.weight->tiles();
+    quantize =
+        quantize || detail::linear_leaf_of_tag<Formats>(output.weight->tag(), isa).int8 != nullptr;
+  }
+  const bool alone =
+      team.threads() == 1 || tiles * tile_rows * rows.in * rows.tokens < detail::one_thread_work;
+  if (quantize && activations == Activations::int8) {
+    const QuantizeRow leaf = quantize_row(isa);
+    const auto some = [&](Range range) {
+      for (Dim t = range.begin; t < range.end; ++t) {
+        const Dim at = t * scratch.blocks;
+        leaf(x.row(t), rows.in, scratch.values + at * QuantizedRows::block, scratch.scales + at,
+             scratch.sums + at);
+      }
+    };
+    if (alone || rows.tokens * rows.in < detail::one_thread_work) {
+      some({0, rows.tokens});
+    } else {
+      team.run([&](Worker worker) { some(share(rows.tokens, worker)); });
+    }
+  }
+  if (alone) return detail::run_tiles<Formats>(isa, rows, outputs, activations, {0, tiles});
+  team.run([&](Worker worker) {
+    detail::run_tiles<Formats>(isa, rows, outputs, activations, share(tiles, worker));
+  });
+}
+
+}  // namespace tenon::inline TENON_ABI

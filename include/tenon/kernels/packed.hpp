@@ -1,0 +1,251 @@
+#pragma once
+// Weights repacked once at bind so that the lanes of a kernel are output rows. A tile is 16 rows of
+// the matrix with k ascending inside it; every number stays exactly what the file stores, and a
+// matrix costs the file's bytes with the rows rounded up to a tile.
+#include <cstring>
+#include <limits>
+#include <span>
+
+#include "../core/error.hpp"
+#include "../core/executor.hpp"
+#include "../core/memory.hpp"
+#include "../quant/any_of.hpp"
+#include "../quant/blocks.hpp"
+#include "../quant/dense.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+inline constexpr int tile_rows = 16;
+
+// How one k-block of 16 rows lies in a tile: `value_bytes` in the values section, `scale_bytes` in
+// the scales section. scatter() places one row's file block, gather() takes it out again.
+// Specialised for the formats the kernels read directly; any other format keeps its file rows.
+template <class F>
+struct TileLayout;
+
+template <class F>
+concept Tiled = requires {
+  TileLayout<F>::value_bytes;
+};
+// Formats whose block dot products the kernels can also do in integers.
+template <class F>
+concept IntegerTiled = requires {
+  TileLayout<F>::offset;
+};
+
+namespace detail {
+// [k][16 rows] of numbers of `Width` bytes.
+template <std::size_t Width>
+struct DenseTile {
+  static constexpr std::size_t value_bytes = tile_rows * Width;
+  static constexpr std::size_t scale_bytes = 0;
+  static constexpr Dim copy_blocks = 32;  // k-blocks of a row copied at a time
+  static void scatter(const std::byte* block, std::size_t row, std::byte* values, std::byte*) {
+    std::memcpy(values + row * Width, block, Width);
+  }
+  static void gather(const std::byte* values, const std::byte*, std::size_t row, std::byte* block) {
+    std::memcpy(block, values + row * Width, Width);
+  }
+};
+
+// [32-k block]: quants as vectors of 16 rows x 4 bytes of the row's block, scales as 16 halves
+// (then 16 halves of minima). A stored byte is the file's byte with `Flip` applied, so that an int8
+// becomes the unsigned q + 128; `Offset` is what a kernel subtracts from the unsigned value.
+template <std::size_t Halves, std::size_t QuantBytes, std::uint32_t Flip, int Offset>
+struct BlockTile {
+  static constexpr std::size_t value_bytes = tile_rows * QuantBytes;
+  static constexpr std::size_t scale_bytes = tile_rows * 2 * Halves;
+  static constexpr Dim copy_blocks = 1;
+  static constexpr int offset = Offset;
+  static constexpr bool nibbles = QuantBytes == 16;
+  static constexpr bool minima = Halves == 2;
+  static void scatter(const std::byte* block, std::size_t row, std::byte* values,
+                      std::byte* scales) {
+    for (std::size_t h = 0; h < Halves; ++h) {
+      std::memcpy(scales + (h * tile_rows + row) * 2, block + 2 * h, 2);
+    }
+    for (std::size_t j = 0; j < QuantBytes / 4; ++j) {
+      std::uint32_t four;
+      std::memcpy(&four, block + 2 * Halves + 4 * j, 4);
+      four ^= Flip;
+      std::memcpy(values + (j * tile_rows + row) * 4, &four, 4);
+    }
+  }
+  static void gather(const std::byte* values, const std::byte* scales, std::size_t row,
+                     std::byte* block) {
+    for (std::size_t h = 0; h < Halves; ++h) {
+      std::memcpy(block + 2 * h, scales + (h * tile_rows + row) * 2, 2);
+    }
+    for (std::size_t j = 0; j < QuantBytes / 4; ++j) {
+      std::uint32_t four;
+      std::memcpy(&four, values + (j * tile_rows + row) * 4, 4);
+      four ^= Flip;
+      std::memcpy(block + 2 * Halves + 4 * j, &four, 4);
+    }
+  }
+};
+}  // namespace detail
+
+template <>
+struct TileLayout<F32> : detail::DenseTile<4> {};
+template <>
+struct TileLayout<F16> : detail::DenseTile<2> {};
+template <>
+struct TileLayout<Bf16> : detail::DenseTile<2> {};
+template <>
+struct TileLayout<Q8_0> : detail::BlockTile<1, 32, 0x80808080u, 128> {};
+template <>
+struct TileLayout<Q4_0> : detail::BlockTile<1, 16, 0, 8> {};
+template <>
+struct TileLayout<Q4_1> : detail::BlockTile<2, 16, 0, 0> {};
+
+// The weights of one tile as a kernel reads them; `scales` is null where the format has none. Of a
+// format without a tile layout `values` is the first of the tile's file rows.
+struct TileWeights {
+  const std::byte* values = nullptr;
+  const std::byte* scales = nullptr;
+};
+
+// A weight matrix [out, in] in one format of the list `Formats`, ready for linear().
+template <class Formats>
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+
+  // Packs `rows`, the file's [out, in] of the format with this tag, on all threads of `team`; each
+  // touches first the rows it will later read. ShapeError when the bytes are not out rows of in.
+  static PackedMatrix pack(int tag, std::span<const std::byte> rows, Dim out, Dim in,
+                           Executor& team) {
+    return FormatList<Formats>::visit(tag, [&]<class F>(F) {
+      check_size<F>(rows.size(), out, in);
+      PackedMatrix packed;
+      packed.tag_ = tag;
+      packed.out_ = out;
+      packed.in_ = in;
+      packed.template lay_out<F>();
+      packed.template fill<F>(rows.data(), team);
+      return packed;
+    });
+  }
+
+  int tag() const { return tag_; }
+  Dim out() const { return out_; }
+  Dim in() const { return in_; }
+  Dim tiles() const { return ceil_div(out_, tile_rows); }
+  std::size_t bytes() const { return data_.size(); }
+
+  // Writes the in() exactly decoded values of one row, 0 <= row < out().
+  void decode_row(Dim row, float* to) const {
+    FormatList<Formats>::visit(tag_, [&]<class F>(F) {
+      if constexpr (Tiled<F>) {
+        const TileWeights from = tile(row / tile_rows);
+        gather_row<F>(from, static_cast<std::size_t>(row % tile_rows), to);
+      } else {
+        const std::size_t at = static_cast<std::size_t>(row) * row_bytes<F>(in_);
+        decode_part<F>(data_.data() + at, 0, in_, to);
+      }
+    });
+  }
+
+  // Tile t, 0 <= t < tiles().
+  TileWeights tile(Dim t) const {
+    const auto index = static_cast<std::size_t>(t);
+    const std::byte* values = data_.data() + index * value_stride_;
+    if (scale_stride_ == 0) return {values, nullptr};
+    return {values, data_.data() + scales_at_ + index * scale_stride_};
+  }
+
+ private:
+  template <class F>
+  static void check_size(std::size_t bytes, Dim out, Dim in) {
+    // A row longer than all there is must not reach row_bytes, where it might wrap around.
+    const bool plausible =
+        in > 0 && static_cast<std::size_t>((in - 1) / F::block) < bytes / F::block_bytes;
+    const std::size_t row = plausible ? row_bytes<F>(in) : 0;
+    if (plausible && out > 0 && bytes % row == 0 && bytes / row == static_cast<std::size_t>(out))
+      return;
+    fail<ShapeError>("the ", F::name, " weights of ", out, " rows of ", in, " values must be ", out,
+                     " x ceil(", in, " / ", F::block, ") x ", F::block_bytes, " bytes, they are ",
+                     bytes, "; check the tensor's shape and type against the model's sizes");
+  }
+  // All values, then all scales, so that vectors of values start on cache lines.
+  template <class F>
+  void lay_out() {
+    if constexpr (Tiled<F>) {
+      using Layout = TileLayout<F>;
+      static_assert(Layout::value_bytes + Layout::scale_bytes == tile_rows * F::block_bytes);
+      const auto blocks = static_cast<std::size_t>(ceil_div(in_, F::block));
+      value_stride_ = blocks * Layout::value_bytes;
+      scale_stride_ = blocks * Layout::scale_bytes;
+      scales_at_ = static_cast<std::size_t>(tiles()) * value_stride_;
+      data_ = AlignedBuffer(scales_at_ + static_cast<std::size_t>(tiles()) * scale_stride_);
+    } else {
+      value_stride_ = tile_rows * row_bytes<F>(in_);
+      data_ = AlignedBuffer(static_cast<std::size_t>(out_) * row_bytes<F>(in_));
+    }
+  }
+
+  template <class F>
+  void fill(const std::byte* rows, Executor& team) {
+    team.run([&](Worker worker) {
+      const Range mine = share(tiles(), worker);
+      for (Dim t = mine.begin; t < mine.end; ++t) fill_tile<F>(rows, t);
+    });
+  }
+  template <class F>
+  void fill_tile(const std::byte* rows, Dim t) {
+    const std::size_t row_size = row_bytes<F>(in_);
+    const TileWeights at = tile(t);
+    auto* values = const_cast<std::byte*>(at.values);
+    const Dim used = (std::min)(Dim{tile_rows}, out_ - t * tile_rows);
+    const std::byte* from = rows + static_cast<std::size_t>(t * tile_rows) * row_size;
+    if constexpr (Tiled<F>) {
+      using Layout = TileLayout<F>;
+      auto* scales = const_cast<std::byte*>(at.scales);
+      const Dim blocks = ceil_div(in_, F::block);
+      if (used < tile_rows) {
+        const auto count = static_cast<std::size_t>(blocks);
+        std::memset(values, 0, count * Layout::value_bytes);
+        if (Layout::scale_bytes > 0) std::memset(scales, 0, count * Layout::scale_bytes);
+      }
+      for (Dim first = 0; first < blocks; first += Layout::copy_blocks) {
+        const Dim end = (std::min)(blocks, first + Layout::copy_blocks);
+        for (Dim r = 0; r < used; ++r) {
+          const std::byte* row = from + static_cast<std::size_t>(r) * row_size;
+          for (Dim b = first; b < end; ++b) {
+            const auto i = static_cast<std::size_t>(b);
+            Layout::scatter(row + i * F::block_bytes, static_cast<std::size_t>(r),
+                            values + i * Layout::value_bytes, scales + i * Layout::scale_bytes);
+          }
+        }
+      }
+    } else {
+      std::memcpy(values, from, static_cast<std::size_t>(used) * row_size);
+    }
+  }
+  // Puts the row's file blocks together again, some at a time, and lets the format decode them.
+  template <class F>
+  void gather_row(TileWeights from, std::size_t row, float* to) const {
+    using Layout = TileLayout<F>;
+    constexpr Dim at_once = F::block == 1 ? 64 : 1;
+    std::byte blocks[at_once * F::block_bytes];
+    for (Dim k = 0; k < in_; k += at_once * F::block) {
+      const Dim count = (std::min)(at_once * F::block, in_ - k);
+      for (Dim b = 0; b < ceil_div(count, F::block); ++b) {
+        const auto i = static_cast<std::size_t>(k / F::block + b);
+        const std::byte* scales =
+            Layout::scale_bytes > 0 ? from.scales + i * Layout::scale_bytes : nullptr;
+        Layout::gather(from.values + i * Layout::value_bytes, scales, row,
+                       blocks + static_cast<std::size_t>(b) * F::block_bytes);
+      }
+      decode_part<F>(blocks, 0, count, to + k);
+    }
+  }
+
+  AlignedBuffer data_;
+  std::size_t value_stride_ = 0, scale_stride_ = 0, scales_at_ = 0;  // bytes
+  Dim out_ = 0, in_ = 0;
+  int tag_ = 0;
+};
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,44 @@
+#pragma once
+// Operations on single rows of floats, chosen by instruction set: norm, rotation, activations,
+// conversions. All instruction sets return the same bits.
+#include <cmath>
+#include <cstdint>
+
+#include "../core/types.hpp"
+#include "isa.hpp"
+#include "lanes_avx2.hpp"
+#include "lanes_avx512.hpp"
+#include "lanes_scalar.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+struct RowOps {
+  void (*rms_norm)(const float* x, const float* gain, Dim n, float eps, float* y);
+  void (*add_to)(const float* x, Dim n, float* y);
+  void (*silu_gate)(float* gate, const float* up, Dim n);
+  void (*rotate_interleaved)(float* x, Dim heads, Dim head_dim, Dim rope_dim, const float* cosines,
+                             const float* sines);
+  void (*rotate_halves)(float* x, Dim heads, Dim head_dim, Dim rope_dim, const float* cosines,
+                        const float* sines);
+  void (*narrow_to_half)(const float* x, Dim n, std::uint16_t* y);
+  void (*widen_half)(const std::uint16_t* x, Dim n, float* y);
+  void (*widen_bytes)(const std::int8_t* x, Dim n, float scale, float* y);
+};
+
+}  // namespace tenon::inline TENON_ABI
+
+#define TENON_LEAF_FILE "row_leaves.inl"
+#include "for_each_isa.inl"
+
+namespace tenon::inline TENON_ABI {
+
+inline const RowOps& row_ops(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512 || isa == Isa::avx512vnni) return avx512::row_ops;
+  if (isa == Isa::avx2) return avx2::row_ops;
+#endif
+  static_cast<void>(isa);
+  return scalar::row_ops;
+}
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,121 @@
+#pragma once
+// A model whose type is chosen at load: one virtual call per step, and a Model itself, so whatever
+// is written against Model and ModelSession works on it.
+#include <memory>
+
+#include "concepts.hpp"
+#include "session_options.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// Satisfies ModelSession.
+class AnySession {
+ public:
+  template <ModelSession S>
+  requires(!std::same_as<S, AnySession>) explicit AnySession(S session)
+      : self_(std::make_unique<Holder<S>>(std::move(session))) {}
+
+  int vocab() const { return self_->vocab(); }
+  const Limits& limits() const { return self_->limits(); }
+  int threads() const { return self_->threads(); }
+  Isa isa() const { return self_->isa(); }
+  std::size_t cache_bytes() const { return self_->cache_bytes(); }
+  std::size_t workspace_bytes() const { return self_->workspace_bytes(); }
+  int length(SeqId seq) const { return self_->length(seq); }
+  SeqId open() { return self_->open(); }
+  SeqId fork(SeqId seq) { return self_->fork(seq); }
+  void truncate(SeqId seq, int rows) { self_->truncate(seq, rows); }
+  void close(SeqId seq) { self_->close(seq); }
+  void forward(const Batch& batch, MatView<float> logits, std::stop_token stop = {}) {
+    self_->forward(batch, logits, std::move(stop));
+  }
+
+ private:
+  struct Interface {
+    virtual ~Interface() = default;
+    virtual int vocab() const = 0;
+    virtual const Limits& limits() const = 0;
+    virtual int threads() const = 0;
+    virtual Isa isa() const = 0;
+    virtual std::size_t cache_bytes() const = 0;
+    virtual std::size_t workspace_bytes() const = 0;
+    virtual int length(SeqId seq) const = 0;
+    virtual SeqId open() = 0;
+    virtual SeqId fork(SeqId seq) = 0;
+    virtual void truncate(SeqId seq, int rows) = 0;
+    virtual void close(SeqId seq) = 0;
+    virtual void forward(const Batch& batch, MatView<float> logits, std::stop_token stop) = 0;
+  };
+  template <class S>
+  struct Holder final : Interface {
+    explicit Holder(S session) : held(std::move(session)) {}
+    int vocab() const override { return held.vocab(); }
+    const Limits& limits() const override { return held.limits(); }
+    int threads() const override { return held.threads(); }
+    Isa isa() const override { return held.isa(); }
+    std::size_t cache_bytes() const override { return held.cache_bytes(); }
+    std::size_t workspace_bytes() const override { return held.workspace_bytes(); }
+    int length(SeqId seq) const override { return held.length(seq); }
+    SeqId open() override { return held.open(); }
+    SeqId fork(SeqId seq) override { return held.fork(seq); }
+    void truncate(SeqId seq, int rows) override { held.truncate(seq, rows); }
+    void close(SeqId seq) override { held.close(seq); }
+    void forward(const Batch& batch, MatView<float> logits, std::stop_token stop) override {
+      held.forward(batch, logits, std::move(stop));
+    }
+    S held;
+  };
+  std::unique_ptr<Interface> self_;
+};
+
+// Satisfies Model.
+class AnyModel {
+ public:
+  using Session = AnySession;
+
+  template <Model M>
+  requires(!std::same_as<M, AnyModel>) explicit AnyModel(M model)
+      : self_(std::make_shared<Holder<M>>(std::move(model))) {}
+
+  int vocab() const { return self_->vocab(); }
+  int layers() const { return self_->layers(); }
+  int trained_context() const { return self_->trained_context(); }
+  std::size_t bytes() const { return self_->bytes(); }
+  std::size_t cache_bytes(const Limits& limits, std::string_view element = {}) const {
+    return self_->cache_bytes(limits, element);
+  }
+  AnySession open(const Limits& limits, const SessionOptions& options = {}) const {
+    return self_->open(limits, options);
+  }
+
+ private:
+  struct Interface {
+    virtual ~Interface() = default;
+    virtual int vocab() const = 0;
+    virtual int layers() const = 0;
+    virtual int trained_context() const = 0;
+    virtual std::size_t bytes() const = 0;
+    virtual std::size_t cache_bytes(const Limits& limits, std::string_view element) const = 0;
+    virtual AnySession open(const Limits& limits, const SessionOptions& options) const = 0;
+  };
+  template <class M>
+  struct Holder final : Interface {
+    explicit Holder(M model) : held(std::move(model)) {}
+    int vocab() const override { return held.vocab(); }
+    int layers() const override { return held.layers(); }
+    int trained_context() const override { return held.trained_context(); }
+    std::size_t bytes() const override { return held.bytes(); }
+    std::size_t cache_bytes(const Limits& limits, std::string_view element) const override {
+      return held.cache_bytes(limits, element);
+    }
+    AnySession open(const Limits& limits, const SessionOptions& options) const override {
+      return AnySession(held.open(limits, options));
+    }
+    M held;
+  };
+  std::shared_ptr<const Interface> self_;
+};
+
+static_assert(ModelSession<AnySession> && Model<AnyModel>);
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,123 @@
+#pragma once
+// The configuration of an open checkpoint: what ModelConfig is a view of.
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "../core/config.hpp"
+#include "../io/tensor_source.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// Takes the keys "<architecture>.*" of a source. The vocabulary's size, which not every file
+// states, is completed from the tokenizer's list or the embedding; where they disagree it is a
+// LoadError.
+class ConfigStorage {
+ public:
+  explicit ConfigStorage(const TensorSource& source)
+      : architecture_(source.metadata().text("general.architecture")) {
+    const std::string prefix = architecture_ + ".";
+    for (const Metadata::Entry& entry : source.metadata().entries()) {
+      if (entry.key.starts_with(prefix)) add(entry.key.substr(prefix.size()), entry.value);
+    }
+    complete_vocabulary(source);
+    check_layers(source);
+    read_ = std::make_unique<bool[]>(entries_.size());
+  }
+
+  ModelConfig view() const { return {architecture_, entries_, read_.get()}; }
+
+  // LoadError naming the first key that would change the result and that nothing asked for. Zero,
+  // false and empty values mean "not used" and pass; so do the keys that only inform.
+  void refuse_unread(std::string_view origin) const {
+    constexpr std::string_view informative[] = {"context_length", "vocab_size",
+                                                "rope.scaling.finetuned",
+                                                "rope.scaling.original_context_length"};
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const ConfigEntry& entry = entries_[i];
+      const bool unused = entry.number == 0 && entry.text.empty() && entry.layers.empty();
+      const bool informs = std::find(std::begin(informative), std::end(informative), entry.key) !=
+                           std::end(informative);
+      if (read_[i] || unused || informs) continue;
+      fail<LoadError>(origin, ": metadata key \"", architecture_, ".", printable(entry.key),
+                      "\" is set, but this model type does not implement what it asks for, so the "
+                      "result would be wrong; compose a type that reads it");
+    }
+  }
+
+ private:
+  void add(std::string key, const MetaValue& value) {
+    ConfigEntry entry;
+    entry.key = names_.emplace_back(std::move(key));
+    if (const auto* text = std::get_if<std::string>(&value.data)) {
+      entry.text = names_.emplace_back(*text);
+    } else if (!std::visit([&](const auto& data) { return take(entry, data); }, value.data)) {
+      return;  // arrays of strings are not numbers of a model
+    }
+    entries_.push_back(entry);
+  }
+  template <class T>
+  bool take(ConfigEntry& entry, const T& value) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      entry.number = static_cast<double>(value);
+      return true;
+    } else {
+      return false;
+    }
+  }
+  template <class T>
+  bool take(ConfigEntry& entry, const std::vector<T>& values) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      return false;
+    } else {
+      std::vector<double>& numbers = layers_.emplace_back();
+      for (const T value : values) numbers.push_back(static_cast<double>(value));
+      entry.layers = numbers;
+      return !numbers.empty();
+    }
+  }
+  void complete_vocabulary(const TensorSource& source) {
+    Dim stated = 0, listed = 0;
+    for (const ConfigEntry& entry : entries_) {
+      if (entry.key == "vocab_size") stated = view_without_marks().vocab();
+    }
+    if (const MetaValue* tokens = source.metadata().find("tokenizer.ggml.tokens")) {
+      if (const auto* list = std::get_if<std::vector<std::string>>(&tokens->data)) {
+        listed = static_cast<Dim>(list->size());
+      }
+    }
+    if (stated != 0 && listed != 0 && stated != listed) {
+      fail<LoadError>(source.origin(), ": the vocabulary must have one size, ", architecture_,
+                      ".vocab_size says ", stated, " and tokenizer.ggml.tokens lists ", listed,
+                      "; convert the checkpoint again");
+    }
+    if (stated != 0) return;
+    if (listed == 0) {
+      const TensorInfo* embedding = source.find("token_embd.weight");
+      if (embedding != nullptr && !embedding->shape.empty()) listed = embedding->shape[0];
+    }
+    if (listed != 0) entries_.push_back({"vocab_size", static_cast<double>(listed), {}, {}});
+  }
+  // Every layer has a tensor, so a count beyond them is refused before anybody loops over it.
+  void check_layers(const TensorSource& source) const {
+    const ModelConfig config = view_without_marks();
+    if (!config.has("block_count")) return;
+    const auto tensors = static_cast<Dim>(source.tensors().size());
+    if (config.size("block_count") <= tensors) return;
+    fail<LoadError>(source.origin(), ": metadata key \"", architecture_,
+                    ".block_count\" must be at most the file's ", tensors, " tensors, it is ",
+                    config.size("block_count"), "; the file is damaged");
+  }
+  ModelConfig view_without_marks() const { return {architecture_, entries_}; }
+
+  std::string architecture_;
+  std::vector<ConfigEntry> entries_;
+  std::deque<std::string> names_;  // deques: views into them stay valid
+  std::deque<std::vector<double>> layers_;
+  std::unique_ptr<bool[]> read_;
+};
+
+}  // namespace tenon::inline TENON_ABI

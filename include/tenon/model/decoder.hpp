@@ -1,0 +1,201 @@
+#pragma once
+// A language model as a type: kinds of layers, a plan over them, the formats its weights may have.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "../core/thread_team.hpp"
+#include "../nn/norm.hpp"
+#include "block.hpp"
+#include "concepts.hpp"
+#include "config_storage.hpp"
+#include "kinds.hpp"
+#include "loader.hpp"
+#include "plan.hpp"
+#include "session_options.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+template <class D>
+class DecoderSession;
+
+// Sizes of the model as a whole that a type may pin.
+struct DecoderSpec {
+  Dim width = dyn, layers = dyn, vocab = dyn;
+};
+
+// Bound weights: immutable, copied as a shared handle, used by any number of threads at once.
+template <class LayerKinds, auto Plan, class WeightFormats, DecoderSpec Spec = DecoderSpec{}>
+class Decoder {
+  static_assert(explain_plan<decltype(Plan)>());
+
+ public:
+  using kinds = LayerKinds;
+  using formats = WeightFormats;
+  using Session = DecoderSession<Decoder>;
+  static constexpr auto plan = Plan;
+  static constexpr DecoderSpec spec = Spec;
+
+  // One layer: which weights of which kind, and which slot of that kind's store.
+  struct Layer {
+    int kind = 0;
+    std::size_t weights = 0;
+    Slot slot;
+  };
+  struct Bound {
+    ~Bound() = default;
+    Dim width = 0, vocab = 0;
+    Dim context = 0;  // what the checkpoint was trained for; 0: not stated
+    std::vector<Layer> layers;
+    typename kinds::template Weights<formats> weights;
+    PackedMatrix<formats> embedding;  // [vocab, width]
+    PackedMatrix<formats> head;       // [vocab, width]; empty when tied to the embedding
+    RmsNorm::Weights norm;
+    std::vector<RotaryFrequencies> rotaries;
+    std::array<std::vector<RowSpec>, static_cast<std::size_t>(kinds::stores)> slots;
+    std::size_t bytes = 0;
+
+    const PackedMatrix<formats>& output() const { return head.out() > 0 ? head : embedding; }
+  };
+
+  // True when the checkpoint has every size that this type pins.
+  static bool accepts(const ModelConfig& config) { return !first_broken_pin(config).has_value(); }
+
+  // Reads, checks and packs every tensor of the source, with the threads of `executor`. The source
+  // is not needed afterwards. LoadError or ShapeError name the key or tensor that does not fit.
+  static Decoder bind(const TensorSource& source, Executor& executor) {
+    const ConfigStorage storage(source);
+    const ModelConfig config = storage.view();
+    check_plan(config);
+    if (const std::optional<Pin> pin = first_broken_pin(config)) {
+      fail<ShapeError>(source.origin(), ": metadata key \"", config.architecture, ".", pin->key,
+                       "\" must be ", pin->pinned, " as this model type pins it, it is ",
+                       pin->found, "; use the type that takes its sizes from the checkpoint");
+    }
+    auto bound = std::make_shared<Bound>();
+    Loader<formats> loader(source, executor);
+    bound->width = config.width();
+    bound->vocab = config.vocab();
+    if (config.has("context_length")) bound->context = config.size("context_length");
+    read_layers(config, loader, *bound);
+    const Axis width{bound->width, "embedding_length"};
+    const Axis vocab{bound->vocab, "vocab_size"};
+    loader.within("");
+    loader.matrix("token_embd", bound->embedding, vocab, width);
+    if (loader.has("output")) loader.matrix("output", bound->head, vocab, width);
+    bound->norm.read(config);
+    bound->norm.visit(loader, "output_norm", width);
+    loader.refuse_unused();
+    storage.refuse_unread(source.origin());
+    bound->rotaries = loader.take_rotaries();
+    bound->bytes = loader.bytes();
+    return Decoder(std::move(bound));
+  }
+  static Decoder bind(const TensorSource& source) {
+    ThreadTeam team;
+    return bind(source, team);
+  }
+
+  int vocab() const { return static_cast<int>(pinned_or<Spec.vocab>(bound_->vocab)); }
+  Dim width() const { return pinned_or<Spec.width>(bound_->width); }
+  int layers() const { return static_cast<int>(bound_->layers.size()); }
+  // The context the checkpoint was trained for, in tokens; 0 when it does not say.
+  int trained_context() const { return static_cast<int>(bound_->context); }
+  // Bytes of the packed weights.
+  std::size_t bytes() const { return bound_->bytes; }
+
+  // A session with room for `limits`; everything it will ever need is allocated here.
+  Session open(const Limits& limits, const SessionOptions& options = {}) const {
+    return Session(*this, limits, options);
+  }
+  // Bytes of cache that a session with these limits will hold.
+  std::size_t cache_bytes(const Limits& limits, std::string_view element = {}) const {
+    return each_store_bytes(*bound_, limits, element);
+  }
+  const std::shared_ptr<const Bound>& bound() const { return bound_; }
+
+  static std::size_t each_store_bytes(const Bound& bound, const Limits& limits,
+                                      std::string_view element) {
+    std::size_t total = 0;
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((total += std::tuple_element_t<I, typename kinds::Stores>::bytes(
+            bound.slots[I], limits,
+            element_tag<std::tuple_element_t<I, typename kinds::Stores>>(element))),
+       ...);
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(kinds::stores)>{});
+    return total;
+  }
+
+ private:
+  explicit Decoder(std::shared_ptr<const Bound> bound) : bound_(std::move(bound)) {}
+
+  static void check_plan(const ModelConfig& config) {
+    for (int i = 0; i < config.layers(); ++i) {
+      const LayerRef ref = Plan.at(i, config);
+      const char* fault = nullptr;
+      if (ref.kind < 0 || ref.kind >= kinds::size) {
+        fault = "names a kind that Kinds does not have";
+      } else if (ref.source < 0 || ref.source > i) {
+        fault = "reads the state of a later layer";
+      } else if (ref.source != i && Plan.at(ref.source, config).source != ref.source) {
+        fault = "reads the state of a layer that owns none; name the owner";
+      } else if (store_of(Plan.at(ref.source, config).kind) != store_of(ref.kind)) {
+        fault = "reads the state of a layer with another cache type";
+      }
+      if (fault != nullptr) {
+        fail<LoadError>("the layer plan of architecture \"", config.architecture, "\": layer ", i,
+                        " ", fault, " (kind ", ref.kind, ", source ", ref.source, ")");
+      }
+    }
+  }
+  static int store_of(int kind) {
+    int store = -1;
+    kinds::visit(kind, [&](auto k) { store = kinds::template store_of<k>; });
+    return store;
+  }
+  static std::optional<Pin> first_broken_pin(const ModelConfig& config) {
+    std::optional<Pin> broken;
+    const auto check = [&](const Pin& pin) {
+      if (!pin.holds() && !broken) broken = pin;
+    };
+    check({"embedding_length", Spec.width, config.width()});
+    check({"block_count", Spec.layers, config.layers()});
+    check({"vocab_size", Spec.vocab, config.vocab()});
+    for (int i = 0; i < config.layers() && !broken; ++i) {
+      kinds::visit(Plan.at(i, config).kind,
+                   [&](auto k) { kinds::template At<k>::each_pin(config, i, check); });
+    }
+    return broken;
+  }
+  static void read_layers(const ModelConfig& config, Loader<formats>& loader, Bound& bound) {
+    const Axis width{bound.width, "embedding_length"};
+    for (int i = 0; i < config.layers(); ++i) {
+      const LayerRef ref = Plan.at(i, config);
+      loader.within(message("blk.", i, "."));
+      kinds::visit(ref.kind, [&](auto k) {
+        using B = typename kinds::template At<k>;
+        auto& list = std::get<k>(bound.weights);
+        auto& weights = list.emplace_back();
+        weights.read(config, i);
+        const bool owns = ref.source == i;
+        auto& slots = bound.slots[static_cast<std::size_t>(kinds::template store_of<k>)];
+        Slot slot{static_cast<int>(slots.size()), owns};
+        if (owns) {
+          slots.push_back(B::Mixer::rows(weights.mixer.config));
+        } else {
+          slot.index = bound.layers[static_cast<std::size_t>(ref.source)].slot.index;
+        }
+        bound.layers.push_back({k, list.size() - 1, slot});
+        weights.visit(loader, width, owns);
+      });
+    }
+  }
+
+  std::shared_ptr<const Bound> bound_;
+};
+
+}  // namespace tenon::inline TENON_ABI
+
+#include "decoder_session.hpp"

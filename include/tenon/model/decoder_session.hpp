@@ -1,0 +1,278 @@
+#pragma once
+// What changes while a Decoder runs: caches, scratch, lengths of the sequences.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "decoder.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// Satisfies ModelSession. One thread drives it; it keeps the model's weights alive.
+template <class D>
+class DecoderSession {
+  using Kinds = typename D::kinds;
+  using Formats = typename D::formats;
+
+ public:
+  DecoderSession(D model, const Limits& limits, const SessionOptions& options)
+      : model_(std::move(model)), limits_(check(limits)), options_(options) {
+    if (options.executor == nullptr) team_ = std::make_unique<ThreadTeam>(options.threads);
+    isa_ = choose_isa();
+    const auto seqs = static_cast<std::size_t>(limits_.seqs);
+    const auto tokens = static_cast<std::size_t>(limits_.step_tokens);
+    lengths_.assign(seqs, closed);
+    seqs_.reserve(seqs);
+    positions_.reserve(tokens);
+    angles_.reserve(bound().rotaries.size());
+    make_stores(std::make_index_sequence<static_cast<std::size_t>(Kinds::stores)>{});
+    work_ = std::make_unique<Workspace>(measure());
+  }
+
+  int vocab() const { return model_.vocab(); }
+  const Limits& limits() const { return limits_; }
+  int threads() const { return executor().threads(); }
+  Isa isa() const { return isa_; }
+  // Bytes of caches and of scratch, constant from here on.
+  std::size_t cache_bytes() const { return D::each_store_bytes(bound(), limits_, options_.cache); }
+  std::size_t workspace_bytes() const { return work_->bytes(); }
+
+  int length(SeqId seq) const { return lengths_[checked(seq)]; }
+  SeqId open() {
+    for (std::size_t i = 0; i < lengths_.size(); ++i) {
+      if (lengths_[i] != closed) continue;
+      lengths_[i] = 0;
+      return static_cast<SeqId>(i);
+    }
+    fail<CapacityError>("a session can hold Limits::seqs = ", limits_.seqs,
+                        " sequences and all are open; close one or open the session with more");
+  }
+  SeqId fork(SeqId seq) {
+    const int rows = length(seq);
+    const SeqId copy = open();
+    each_store([&](auto& store) { store.fork(seq, copy, rows); });
+    lengths_[index(copy)] = rows;
+    return copy;
+  }
+  void truncate(SeqId seq, int rows) {
+    const int now = length(seq);
+    if (rows < 0 || rows > now) {
+      fail<RequestError>("truncate must keep 0 to ", now, " rows of sequence ", index(seq),
+                         ", it was asked to keep ", rows);
+    }
+    each_store([&](auto& store) { store.truncate(seq, now, rows); });
+    lengths_[index(seq)] = rows;
+  }
+  void close(SeqId seq) {
+    lengths_[checked(seq)] = closed;
+    each_store([&](auto& store) { store.release(seq); });
+  }
+
+  // Appends the batch's tokens to their sequences; logits [want, vocab] are those that follow the
+  // wanted tokens. RequestError names what is wrong with a batch, CapacityError a full sequence,
+  // Cancelled a stop; the sequences are then as before. Allocates nothing.
+  void forward(const Batch& batch, MatView<float> logits, std::stop_token stop = {}) {
+    admit(batch, logits);
+    for (const SeqStep& seq : seqs_) {
+      each_store([&](auto& store) { store.reserve(seq.seq, seq.base, seq.count); });
+    }
+    const Step step{seqs_, positions_, static_cast<int>(batch.tokens.size())};
+    Cpu cpu(isa_, options_.activations, executor(), *work_);
+    run(cpu, step, batch.tokens, batch.want, logits, stop);
+    for (const SeqStep& seq : seqs_) lengths_[index(seq.seq)] = seq.base + seq.count;
+  }
+
+ private:
+  static constexpr int closed = -1;
+
+  const typename D::Bound& bound() const { return *model_.bound(); }
+  Executor& executor() const { return team_ ? static_cast<Executor&>(*team_) : *options_.executor; }
+
+  static const Limits& check(const Limits& limits) {
+    const auto within = [](std::string_view name, int value, int low, int high) {
+      if (value >= low && value <= high) return;
+      fail<RequestError>("Limits::", name, " must be ", low, " to ", high, ", it is ", value);
+    };
+    within("seqs", limits.seqs, 1, 1 << 20);
+    within("context", limits.context, 1, 1 << 28);
+    within("step_tokens", limits.step_tokens, 1, 1 << 20);
+    within("rollback", limits.rollback, 0, 1 << 20);
+    return limits;
+  }
+  std::size_t checked(SeqId seq) const {
+    const std::size_t i = index(seq);
+    if (i >= lengths_.size() || lengths_[i] == closed) {
+      fail<RequestError>("a sequence must come from open() or fork() and not be closed; ",
+                         static_cast<std::int32_t>(seq), " is not open in this session");
+    }
+    return i;
+  }
+
+  // Validates a batch against this session and writes it down as seqs_ and positions_.
+  void admit(const Batch& batch, MatView<const float> logits) {
+    const auto tokens = static_cast<Dim>(batch.tokens.size());
+    if (batch.seqs.size() != batch.counts.size()) {
+      fail<RequestError>("Batch::counts must have one entry per sequence, there are ",
+                         batch.seqs.size(), " sequences and ", batch.counts.size(), " counts");
+    }
+    if (tokens < 1 || tokens > limits_.step_tokens) {
+      fail<RequestError>("a batch must have 1 to Limits::step_tokens = ", limits_.step_tokens,
+                         " tokens, it has ", tokens, "; feed longer prompts in chunks");
+    }
+    if (!batch.positions.empty() && static_cast<Dim>(batch.positions.size()) != tokens) {
+      fail<RequestError>("Batch::positions must be empty or have one entry per token, there are ",
+                         batch.positions.size(), " positions and ", tokens, " tokens");
+    }
+    if (!batch.parents.empty()) {
+      fail<RequestError>(
+          "Batch::parents must be empty: no mask of this model type understands token trees");
+    }
+    for (const Token token : batch.tokens) {
+      if (token < 0 || token >= vocab()) {
+        fail<RequestError>("a token id must be 0 to ", vocab() - 1, ", the batch holds ", token,
+                           "; was it made by another model's tokenizer?");
+      }
+    }
+    for (const int want : batch.want) {
+      if (want < 0 || want >= tokens) {
+        fail<RequestError>("Batch::want must index its ", tokens, " tokens, it holds ", want);
+      }
+    }
+    const auto wanted = static_cast<Dim>(batch.want.size());
+    if (wanted > 0 && (logits.extent(0) != wanted || logits.extent(1) != vocab())) {
+      fail<RequestError>("logits must be [want, vocab] = [", wanted, ", ", vocab(), "], they are [",
+                         logits.extent(0), ", ", logits.extent(1), "]");
+    }
+    admit_sequences(batch, static_cast<int>(tokens));
+    for (const int position : positions_) {
+      if (position < 0)
+        fail<RequestError>("a position must not be negative, the batch holds ", position);
+    }
+  }
+  void admit_sequences(const Batch& batch, int tokens) {
+    seqs_.clear();
+    positions_.clear();
+    int first = 0;
+    for (std::size_t i = 0; i < batch.seqs.size(); ++i) {
+      const SeqId seq = batch.seqs[i];
+      const int count = batch.counts[i];
+      const int base = length(seq);
+      if (count < 1 || count > tokens - first) {
+        fail<RequestError>("Batch::counts must be positive and add up to its ", tokens,
+                           " tokens; count ", i, " is ", count, " with ", tokens - first,
+                           " tokens left");
+      }
+      for (const SeqStep& other : seqs_) {
+        if (other.seq == seq) {
+          fail<RequestError>("a sequence may stand in a batch once, ", index(seq),
+                             " stands in it twice");
+        }
+      }
+      if (count > limits_.context - base) full(seq, base, count);
+      each_store([&](const auto& store) {
+        if (!store.fits(seq, base, count)) full(seq, base, count);
+      });
+      for (int t = 0; t < count; ++t) {
+        const auto at = static_cast<std::size_t>(first + t);
+        positions_.push_back(batch.positions.empty() ? base + t : batch.positions[at]);
+      }
+      seqs_.push_back({seq, first, count, base, nullptr});
+      first += count;
+    }
+    if (first != tokens) {
+      fail<RequestError>("Batch::counts must add up to its ", tokens, " tokens, they add up to ",
+                         first);
+    }
+  }
+  [[noreturn]] void full(SeqId seq, int base, int count) const {
+    fail<CapacityError>("sequence ", index(seq),
+                        " has room for Limits::context = ", limits_.context, " rows, it holds ",
+                        base, " and ", count,
+                        " more were given; open the session with a longer context");
+  }
+
+  void run(Cpu& cpu, const Step& step, std::span<const Token> tokens, std::span<const int> want,
+           MatView<float> logits, const std::stop_token& stop) {
+    const auto frame = cpu.workspace().frame();
+    const Dim width = model_.width();
+    const auto x = cpu.take_matrix(step.tokens, width);
+    cpu.each_row(step.tokens, width * 8, [&](Dim t) {
+      bound().embedding.decode_row(tokens[static_cast<std::size_t>(t)], x.row(t));
+    });
+    turn(cpu, step);
+    const LayerStep layer_step{step, angles_};
+    for (const typename D::Layer& layer : bound().layers) {
+      if (stop.stop_requested()) cancelled();
+      Kinds::visit(layer.kind, [&](auto k) {
+        using B = typename Kinds::template At<k>;
+        auto& store = *std::get<static_cast<std::size_t>(Kinds::template store_of<k>)>(stores_);
+        B::forward(cpu, std::get<k>(bound().weights)[layer.weights], store, layer.slot, layer_step,
+                   x);
+      });
+    }
+    if (stop.stop_requested()) cancelled();
+    const auto wanted = static_cast<Dim>(want.size());
+    if (wanted == 0) return;
+    const auto last = cpu.take_matrix(wanted, width);
+    for (Dim i = 0; i < wanted && !cpu.measuring(); ++i) {
+      std::copy_n(x.row(want[static_cast<std::size_t>(i)]), width, last.row(i));
+    }
+    RmsNorm::forward(cpu, bound().norm, last, last);
+    cpu.linear<Formats>(last, {{&bound().output(), logits}});
+  }
+  // Sines and cosines of the step's positions, for every distinct rotation of the model.
+  void turn(Cpu& cpu, const Step& step) {
+    angles_.clear();
+    for (const RotaryFrequencies& frequencies : bound().rotaries) {
+      RotaryAngles& angles = angles_.emplace_back();
+      angles.pairing = frequencies.pairing;
+      angles.rope_dim = frequencies.rope_dim();
+      angles.cosines = cpu.take_matrix(step.tokens, angles.rope_dim);
+      angles.sines = cpu.take_matrix(step.tokens, angles.rope_dim);
+      if (!cpu.measuring()) fill_angles(frequencies, step.positions, angles);
+    }
+  }
+  [[noreturn]] static void cancelled() {
+    fail<Cancelled>(
+        "the step was stopped by its stop token before it was done; the sequences are as before "
+        "it");
+  }
+
+  // Bytes of scratch that the largest step takes: the step itself, run without memory or work.
+  std::size_t measure() {
+    Workspace unbacked;
+    Cpu cpu(isa_, options_.activations, executor(), unbacked);
+    const std::vector<Token> tokens(static_cast<std::size_t>(limits_.step_tokens));
+    const std::vector<int> want(tokens.size());
+    const SeqStep whole{SeqId{0}, 0, limits_.step_tokens, 0, nullptr};
+    const Step step{{&whole, 1}, {}, limits_.step_tokens};
+    run(cpu, step, tokens, want, matrix<float>(nullptr, limits_.step_tokens, vocab()), {});
+    return unbacked.peak();
+  }
+
+  template <std::size_t... I>
+  void make_stores(std::index_sequence<I...>) {
+    ((std::get<I>(stores_) = std::make_unique<std::tuple_element_t<I, typename Kinds::Stores>>(
+          bound().slots[I], limits_,
+          element_tag<std::tuple_element_t<I, typename Kinds::Stores>>(options_.cache))),
+     ...);
+  }
+  template <class Fn>
+  void each_store(Fn&& fn) {
+    std::apply([&](auto&... store) { (fn(*store), ...); }, stores_);
+  }
+
+  D model_;
+  Limits limits_;
+  SessionOptions options_;
+  std::unique_ptr<ThreadTeam> team_;
+  Isa isa_ = Isa::scalar;
+  typename Kinds::OwnedStores stores_;
+  std::unique_ptr<Workspace> work_;
+  std::vector<int> lengths_;  // [seqs]; -1: closed
+  std::vector<SeqStep> seqs_;
+  std::vector<int> positions_;
+  std::vector<RotaryAngles> angles_;
+};
+
+}  // namespace tenon::inline TENON_ABI

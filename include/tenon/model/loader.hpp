@@ -1,0 +1,122 @@
+#pragma once
+// The visitor that fills weights from a checkpoint: every tensor found exactly once, every shape
+// checked, nothing left over.
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "../core/executor.hpp"
+#include "../io/ggml_types.hpp"
+#include "../io/tensor_source.hpp"
+#include "../kernels/packed.hpp"
+#include "../nn/bind.hpp"
+#include "../nn/rotary.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+template <class Formats>
+class Loader {
+ public:
+  Loader(const TensorSource& source, Executor& executor) : source_(source), executor_(executor) {}
+
+  // Prefix of the names that follow: "blk.3." or "".
+  void within(std::string prefix) { prefix_ = std::move(prefix); }
+
+  void matrix(std::string_view name, PackedMatrix<Formats>& to, Axis out, Axis in) {
+    const TensorInfo& tensor = need(full(name));
+    check(tensor, {out, in});
+    const int tag = tag_of_ggml_type<Formats>(tensor.ggml_type);
+    if (tag < 0) {
+      fail<ShapeError>(source_.origin(), ": tensor ", tensor.name, " must be stored as one of ",
+                       FormatList<Formats>::names(), " for this model type, it is ",
+                       type_name(tensor.ggml_type),
+                       "; add the format to the type's list or convert the file");
+    }
+    to = PackedMatrix<Formats>::pack(tag, tensor.data, out.size, in.size, executor_);
+    bytes_ += to.bytes();
+    source_.done_with(tensor);
+  }
+
+  void vector(std::string_view name, std::vector<float>& to, Axis n) {
+    const TensorInfo& tensor = need(full(name));
+    check(tensor, {n});
+    const int tag = tag_of_ggml_type<AnyOf<F32, F16, Bf16>>(tensor.ggml_type);
+    if (tag < 0) {
+      fail<ShapeError>(source_.origin(), ": tensor ", tensor.name,
+                       " must be stored as f32, f16 or bf16, it is ", type_name(tensor.ggml_type),
+                       "; convert the checkpoint again");
+    }
+    to.resize(static_cast<std::size_t>(n.size));
+    FormatList<AnyOf<F32, F16, Bf16>>::visit(
+        tag, [&]<class F>(F) { F::decode(tensor.data.data(), n.size, to.data()); });
+  }
+
+  void optional_vector(std::string_view name, std::vector<float>& to, Axis n) {
+    if (source_.find(full(name)) != nullptr) vector(name, to, n);
+  }
+
+  int rotary(RotaryFrequencies frequencies) {
+    for (std::size_t i = 0; i < rotaries_.size(); ++i) {
+      if (rotaries_[i] == frequencies) return static_cast<int>(i);
+    }
+    rotaries_.push_back(std::move(frequencies));
+    return static_cast<int>(rotaries_.size()) - 1;
+  }
+
+  bool has(std::string_view name) const { return source_.find(full(name)) != nullptr; }
+  // Bytes of the matrices packed so far.
+  std::size_t bytes() const { return bytes_; }
+  std::vector<RotaryFrequencies> take_rotaries() { return std::move(rotaries_); }
+
+  // LoadError when the checkpoint holds a tensor that nothing asked for.
+  void refuse_unused() const {
+    for (const TensorInfo& tensor : source_.tensors()) {
+      if (used_.contains(&tensor)) continue;
+      fail<LoadError>(source_.origin(), ": tensor ", printable(tensor.name), " ",
+                      shape_text(tensor.shape),
+                      " has no place in this model type, so the result would be "
+                      "wrong without it; compose a type that uses it, or remove it from the file");
+    }
+  }
+
+ private:
+  std::string full(std::string_view name) const {
+    if (name.starts_with('/')) return std::string(name.substr(1));
+    return message(prefix_, name, ".weight");
+  }
+  const TensorInfo& need(const std::string& name) {
+    const TensorInfo* tensor = source_.find(name);
+    if (tensor == nullptr) {
+      fail<LoadError>(source_.origin(), ": tensor ", name,
+                      " must be there for this model type, the file's ", source_.tensors().size(),
+                      " tensors do not include it; convert the checkpoint again");
+    }
+    used_.insert(tensor);
+    return *tensor;
+  }
+  void check(const TensorInfo& tensor, std::initializer_list<Axis> axes) const {
+    std::vector<Dim> wanted;
+    std::string origins;
+    for (const Axis& axis : axes) {
+      wanted.push_back(axis.size);
+      origins += message(origins.empty() ? "" : ", ", axis.origin);
+    }
+    if (wanted == tensor.shape) return;
+    fail<ShapeError>(source_.origin(), ": tensor ", tensor.name, " must have shape ",
+                     shape_text(wanted), " ([", origins, "] of the metadata), the file has ",
+                     shape_text(tensor.shape), "; metadata and tensors do not belong together");
+  }
+  static std::string type_name(int ggml_type) {
+    const GgmlType* type = find_ggml_type(ggml_type);
+    return type == nullptr ? message("ggml type ", ggml_type) : std::string(type->name);
+  }
+
+  const TensorSource& source_;
+  Executor& executor_;
+  std::string prefix_;
+  std::size_t bytes_ = 0;
+  std::unordered_set<const TensorInfo*> used_;
+  std::vector<RotaryFrequencies> rotaries_;
+};
+
+}  // namespace tenon::inline TENON_ABI

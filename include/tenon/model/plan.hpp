@@ -1,0 +1,33 @@
+#pragma once
+// Layer plans: which kind each layer is, and whose rows it reads. Arithmetic on values.
+#include <concepts>
+
+#include "../core/config.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+struct LayerRef {
+  int kind = 0;
+  int source = 0;  // the layer whose state this one reads; itself when it owns one
+  constexpr bool operator==(const LayerRef&) const = default;
+};
+
+template <class P>
+concept LayerPlan = requires(const P plan, int layer, const ModelConfig& config) {
+  { plan.at(layer, config) } -> std::same_as<LayerRef>;
+};
+
+template <class P>
+consteval bool explain_plan() {
+  static_assert(LayerPlan<P>,
+                "tenon: a layer plan must provide `constexpr LayerRef at(int layer, const "
+                "ModelConfig&) const`");
+  return true;
+}
+
+// Every layer is of kind 0 and owns its state.
+struct Uniform {
+  constexpr LayerRef at(int layer, const ModelConfig&) const { return {0, layer}; }
+};
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,37 @@
+#pragma once
+// How a session runs a model, apart from how much it holds.
+#include <optional>
+#include <string_view>
+
+#include "../cache/row_cache.hpp"
+#include "../core/executor.hpp"
+#include "../kernels/activations.hpp"
+#include "../kernels/isa.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+struct SessionOptions {
+  // Element format of the caches, by name ("f16"); empty: the first that the model's type lists.
+  std::string_view cache = {};
+  // How block-quantized weights are multiplied: with activations rounded to int8, or exactly.
+  Activations activations = Activations::int8;
+  // Threads to run on; it must outlive the session. Null: the session makes its own team.
+  Executor* executor = nullptr;
+  int threads = 0;  // of that team; 0: as many as this process may use
+};
+
+// The tag of the element format named `element` in a cache's list; RequestError when not listed.
+template <class Store>
+int element_tag(std::string_view element) {
+  if (element.empty()) return 0;
+  const int tag = tag_of_name<typename Store::Formats>(element);
+  if (tag < 0) {
+    fail<RequestError>(
+        "the cache's element format must be one of ", FormatList<typename Store::Formats>::names(),
+        ", \"", printable(element),
+        "\" was asked for; choose a listed one or compose the model with a cache that has it");
+  }
+  return tag;
+}
+
+}  // namespace tenon::inline TENON_ABI

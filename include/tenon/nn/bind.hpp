@@ -1,0 +1,25 @@
+#pragma once
+// How a layer's weights name the tensors they need. Every layer has `visit(visitor)`, which says
+// for each tensor its name, where it goes and its axes; loading, counting and planning are
+// visitors.
+#include <string_view>
+#include <vector>
+
+#include "../core/types.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// A size with the metadata it came from, for messages.
+struct Axis {
+  Dim size = 0;
+  std::string_view origin;  // "embedding_length"
+};
+
+// Visitors provide:
+//   matrix(name, PackedMatrix&, Axis out, Axis in)      a linear weight, stored [out, in]
+//   vector(name, std::vector<float>&, Axis n)           must be there
+//   optional_vector(name, std::vector<float>&, Axis n)  left empty when the checkpoint has none
+//   rotary(RotaryFrequencies) -> int                    registers a rotation; equal ones share one
+// Names are without layer prefix and without ".weight"; an absolute name starts with '/'.
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,15 @@
+#pragma once
+// Everything but the zoo: include <tenon/tenon.hpp> and the family you need, <tenon/zoo/llama.hpp>.
+#include "attn/mask.hpp"
+#include "attn/score.hpp"
+#include "cache/contiguous.hpp"
+#include "core/thread_team.hpp"
+#include "decode/score.hpp"
+#include "decode/text_generation.hpp"
+#include "io/gguf.hpp"
+#include "mixer/gqa.hpp"
+#include "model/any_model.hpp"
+#include "model/decoder.hpp"
+#include "model/registry.hpp"
+#include "nn/mlp.hpp"
+#include "text/tokenizer.hpp"

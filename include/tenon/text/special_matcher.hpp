@@ -1,0 +1,82 @@
+#pragma once
+// Finds the pieces that are kept whole in a text before any merging.
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "automaton.hpp"
+#include "vocabulary.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// User-defined pieces occur in every text. Control pieces and the unknown piece occur only where
+// the caller parses them, so that plain text can never become a control id.
+class SpecialMatcher {
+ public:
+  struct Match {
+    std::size_t at = 0;  // first byte in the text
+    std::size_t size = 0;
+    Token id = 0;
+  };
+
+  SpecialMatcher() = default;
+  // spelling(id) is the text of a piece as it stands in a prompt.
+  template <class Spelling>
+  SpecialMatcher(const Vocabulary& vocabulary, Spelling spelling) {
+    // Patterns are entered backwards: see find(). Where two kinds share a text, user-defined wins.
+    std::string reversed;
+    for (const bool user : {false, true}) {
+      for (Token id = 0; id < vocabulary.size(); ++id) {
+        const TokenKind kind = vocabulary.kind(id);
+        const bool marks = kind == TokenKind::control || kind == TokenKind::unknown;
+        if (user ? kind != TokenKind::user_defined : !marks) continue;
+        const std::string_view text = spelling(id);
+        reversed.assign(text.rbegin(), text.rend());
+        any_ = any_ || !text.empty();
+        any_user_ = any_user_ || (user && !text.empty());
+        automaton_.add(reversed, id);
+      }
+    }
+    automaton_.build();
+    all_ = automaton_.longest([](Token) { return true; });
+    user_ = automaton_.longest(
+        [&](Token id) { return vocabulary.kind(id) == TokenKind::user_defined; });
+    sizes_.resize(static_cast<std::size_t>(vocabulary.size()));
+    for (Token id = 0; id < vocabulary.size(); ++id) {
+      sizes_[static_cast<std::size_t>(id)] = spelling(id).size();
+    }
+  }
+
+  // The matches in order, without overlaps: at each place, from left to right, the longest piece
+  // that starts there. O(text) whatever the pieces are: read backwards, the automaton tells at
+  // every byte the longest piece that starts with it.
+  std::vector<Match> find(std::string_view text, bool parse_special) const {
+    std::vector<Match> starts;
+    if (!(parse_special ? any_ : any_user_)) return starts;
+    const std::vector<Token>& longest = parse_special ? all_ : user_;
+    Automaton::State state = Automaton::start;
+    for (std::size_t at = text.size(); at-- > 0;) {
+      state = automaton_.step(state, static_cast<unsigned char>(text[at]));
+      if (state == Automaton::start || longest[state] == Automaton::none) continue;
+      const Token id = longest[state];
+      starts.push_back({at, sizes_[static_cast<std::size_t>(id)], id});
+    }
+    std::vector<Match> matches;
+    std::size_t end = 0;
+    for (std::size_t i = starts.size(); i-- > 0;) {
+      if (starts[i].at < end) continue;
+      matches.push_back(starts[i]);
+      end = starts[i].at + starts[i].size;
+    }
+    return matches;
+  }
+
+ private:
+  Automaton automaton_;
+  std::vector<Token> all_, user_;  // by state: the piece that starts here
+  std::vector<std::size_t> sizes_;
+  bool any_ = false, any_user_ = false;
+};
+
+}  // namespace tenon::inline TENON_ABI

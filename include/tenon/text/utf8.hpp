@@ -1,0 +1,130 @@
+#pragma once
+// UTF-8 as the Unicode Standard defines it (chapter 3, table 3-7): reading one character, checking
+// text, and replacing what is not UTF-8. Nothing here throws.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "../core/abi.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// U+FFFD, which stands for bytes that are not UTF-8.
+inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
+
+namespace detail {
+// What the first byte of a character promises: its length, and the range of its second byte.
+struct Utf8Lead {
+  int length = 0;  // 0: no character starts with this byte
+  unsigned char low = 0x80;
+  unsigned char high = 0xBF;
+};
+constexpr Utf8Lead utf8_lead(unsigned char byte) {
+  if (byte < 0x80) return {1, 0x80, 0xBF};
+  if (byte < 0xC2) return {0, 0x80, 0xBF};
+  if (byte < 0xE0) return {2, 0x80, 0xBF};
+  if (byte == 0xE0) return {3, 0xA0, 0xBF};  // no overlong forms
+  if (byte == 0xED) return {3, 0x80, 0x9F};  // no surrogates
+  if (byte < 0xF0) return {3, 0x80, 0xBF};
+  if (byte == 0xF0) return {4, 0x90, 0xBF};
+  if (byte < 0xF4) return {4, 0x80, 0xBF};
+  if (byte == 0xF4) return {4, 0x80, 0x8F};  // nothing above U+10FFFF
+  return {0, 0x80, 0xBF};
+}
+}  // namespace detail
+
+struct Utf8Char {
+  std::uint32_t code = 0;
+  int length = 0;  // bytes; 0: the text does not start with a well-formed character
+};
+
+// The character at the start of `text`.
+constexpr Utf8Char utf8_front(std::string_view text) {
+  if (text.empty()) return {};
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return {first, 1};
+  const detail::Utf8Lead lead = detail::utf8_lead(first);
+  if (lead.length == 0 || text.size() < static_cast<std::size_t>(lead.length)) return {};
+  std::uint32_t code = first & (0x7Fu >> lead.length);
+  for (int i = 1; i < lead.length; ++i) {
+    const auto byte = static_cast<unsigned char>(text[static_cast<std::size_t>(i)]);
+    const unsigned char low = i == 1 ? lead.low : static_cast<unsigned char>(0x80);
+    const unsigned char high = i == 1 ? lead.high : static_cast<unsigned char>(0xBF);
+    if (byte < low || byte > high) return {};
+    code = code << 6 | (byte & 0x3Fu);
+  }
+  return {code, lead.length};
+}
+
+constexpr bool is_well_formed_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const int length = utf8_front(text).length;
+    if (length == 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(length));
+  }
+  return true;
+}
+
+// Turns bytes that arrive in pieces into UTF-8. A character is passed on when its last byte is
+// there; a sequence that can no longer become one is replaced by U+FFFD, one for each "maximal
+// subpart" (Unicode 3.9), so at most three bytes are ever held.
+class Utf8Repair {
+ public:
+  void push(std::string_view bytes, std::string& out) {
+    for (const char c : bytes) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (missing_ > 0) {
+        if (byte >= low_ && byte <= high_) {
+          held_[size_++] = c;
+          low_ = 0x80;
+          high_ = 0xBF;
+          if (--missing_ == 0) out.append(held_, size_);
+          continue;
+        }
+        missing_ = 0;
+        out += replacement_character;
+      }
+      start(c, out);
+    }
+  }
+  // The end of the text: a character that still lacks bytes will never get them.
+  void finish(std::string& out) {
+    if (missing_ > 0) out += replacement_character;
+    missing_ = 0;
+  }
+  bool holding() const { return missing_ > 0; }
+
+ private:
+  void start(char c, std::string& out) {
+    const detail::Utf8Lead lead = detail::utf8_lead(static_cast<unsigned char>(c));
+    if (lead.length == 1) {
+      out += c;
+    } else if (lead.length == 0) {
+      out += replacement_character;
+    } else {
+      held_[0] = c;
+      size_ = 1;
+      missing_ = lead.length - 1;
+      low_ = lead.low;
+      high_ = lead.high;
+    }
+  }
+
+  char held_[4] = {};
+  std::size_t size_ = 0;
+  int missing_ = 0;  // bytes until the held character is whole
+  unsigned char low_ = 0x80, high_ = 0xBF;
+};
+
+// `bytes` with everything that is not UTF-8 replaced by U+FFFD, as Utf8Repair does it.
+inline std::string to_utf8(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  Utf8Repair repair;
+  repair.push(bytes, out);
+  repair.finish(out);
+  return out;
+}
+
+}  // namespace tenon::inline TENON_ABI

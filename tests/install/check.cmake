@@ -1,0 +1,48 @@
+# Builds and runs the consumer against tenon. WAY: find_package, add_subdirectory or pkg_config.
+set(work ${BUILD}/tests/install/${WAY})
+file(REMOVE_RECURSE ${work})
+file(MAKE_DIRECTORY ${work})
+set(run COMMAND_ERROR_IS_FATAL ANY COMMAND_ECHO STDOUT)
+set(consumer ${CMAKE_CURRENT_LIST_DIR})
+
+if(NOT WAY STREQUAL "add_subdirectory")
+  # Installed in one place, used from another: nothing in the package may hold an absolute path.
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/first OUTPUT_QUIET ${run})
+  file(RENAME ${work}/first ${work}/prefix)
+endif()
+
+if(WAY STREQUAL "pkg_config")
+  find_program(PKG_CONFIG pkg-config)
+  if(NOT PKG_CONFIG)
+    message(STATUS "SKIPPED: pkg-config is not installed")
+    return()
+  endif()
+  file(GLOB_RECURSE pc ${work}/prefix/*/tenon.pc)
+  cmake_path(GET pc PARENT_PATH pc_dir)
+  set(ENV{PKG_CONFIG_PATH} ${pc_dir})
+  execute_process(COMMAND ${PKG_CONFIG} --modversion tenon OUTPUT_VARIABLE pc_version
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ${run})
+  if(NOT pc_version STREQUAL VERSION)
+    message(FATAL_ERROR "tenon.pc must have version ${VERSION}, it has ${pc_version}")
+  endif()
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs tenon OUTPUT_VARIABLE flags
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ${run})
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  execute_process(COMMAND ${COMPILER} -std=c++20 ${consumer}/main.cpp -o ${work}/consumer ${flags} ${run})
+  set(program ${work}/consumer)
+else()
+  if(WAY STREQUAL "find_package")
+    set(options -D CMAKE_PREFIX_PATH=${work}/prefix -D CONSUMER_VERSION=${VERSION})
+  else()
+    set(options -D CONSUMER_TENON_DIR=${SOURCE})
+  endif()
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${consumer} -B ${work}/build -G ${GENERATOR}
+                          -D CMAKE_CXX_COMPILER=${COMPILER} ${options} ${run})
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${work}/build ${run})
+  set(program ${work}/build/consumer)
+endif()
+
+execute_process(COMMAND ${program} OUTPUT_VARIABLE said OUTPUT_STRIP_TRAILING_WHITESPACE ${run})
+if(NOT said STREQUAL "tenon ${VERSION}, 68 bytes")
+  message(FATAL_ERROR "the consumer must print \"tenon ${VERSION}, 68 bytes\", it printed \"${said}\"")
+endif()

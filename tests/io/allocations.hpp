@@ -1,0 +1,17 @@
+#pragma once
+// How much a call takes from operator new, freed again or not. Link allocations.cpp.
+#include <cstddef>
+#include <utility>
+
+namespace test {
+
+std::size_t bytes_allocated_so_far();
+
+template <class Call>
+std::size_t bytes_allocated_by(Call&& call) {
+  const std::size_t before = bytes_allocated_so_far();
+  std::forward<Call>(call)();
+  return bytes_allocated_so_far() - before;
+}
+
+}  // namespace test
