@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "../include/tenon/core/memory.hpp"
-#include "../include/tenon/kernels/isa.hpp"
-#include "../include/tenon/kernels/lanes_avx2.hpp"
-#include "../include/tenon/kernels/lanes_avx512.hpp"
-#include "../include/tenon/kernels/lanes_scalar.hpp"
+#include "tenon/core/memory.hpp"
+#include "tenon/kernels/isa.hpp"
+#include "tenon/kernels/lanes_avx2.hpp"
+#include "tenon/kernels/lanes_avx512.hpp"
+#include "tenon/kernels/lanes_scalar.hpp"
 
 namespace bench {
 

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "decode/contains.hpp"
 #include "decode/fake_session.hpp"
 
 namespace {
 
 using namespace tenon;
-using Catch::Matchers::Contains;
 using Ids = std::vector<Token>;
 
 constexpr int vocab = 40;
@@ -159,7 +159,7 @@ TEST_CASE("an over-long prompt is refused with both numbers and nothing leaks") 
     const Ids tokens(length, 5);
     CHECK_THROWS_AS(generate(session, tokens, {.max_tokens = 1}), CapacityError);
     CHECK_THROWS_WITH(generate(session, tokens, {.max_tokens = 1}),
-                      Contains(std::to_string(length) + " tokens") && Contains("12"));
+                      contains(std::to_string(length) + " tokens") && contains("12"));
     CHECK(session.forwards == 0);
     CHECK(session.sequences_open() == 0);
   }
@@ -168,13 +168,13 @@ TEST_CASE("an over-long prompt is refused with both numbers and nothing leaks") 
 
 TEST_CASE("requests outside what is accepted are refused before anything runs") {
   fake::Session session(vocab, {.context = 12});
-  CHECK_THROWS_WITH(generate(session, Ids{}, {}), Contains("at least one") && Contains("BOS"));
+  CHECK_THROWS_WITH(generate(session, Ids{}, {}), contains("at least one") && contains("BOS"));
   CHECK_THROWS_AS(generate(session, Ids{}, {}), RequestError);
   CHECK_THROWS_WITH(generate(session, Ids{1, 40}, {}),
-                    Contains("token 1 of 2") && Contains("it is 40"));
-  CHECK_THROWS_WITH(generate(session, Ids{-7}, {}), Contains("it is -7"));
-  CHECK_THROWS_WITH(generate(session, prompt, {.max_tokens = -1}), Contains("max_tokens"));
-  CHECK_THROWS_WITH(generate(session, prompt, {.sampling = {.top_k = -1}}), Contains("top_k"));
+                    contains("token 1 of 2") && contains("it is 40"));
+  CHECK_THROWS_WITH(generate(session, Ids{-7}, {}), contains("it is -7"));
+  CHECK_THROWS_WITH(generate(session, prompt, {.max_tokens = -1}), contains("max_tokens"));
+  CHECK_THROWS_WITH(generate(session, prompt, {.sampling = {.top_k = -1}}), contains("top_k"));
   CHECK(session.forwards == 0);
   CHECK(session.sequences_open() == 0);
   const OpenSequence all(session);
@@ -223,7 +223,7 @@ struct Stubborn {
 };
 TEST_CASE("a sampler that invents an id is refused") {
   fake::Session session(vocab, {.context = 64});
-  CHECK_THROWS_WITH(generate(session, prompt, Stubborn{}, {}), Contains("4000") && Contains("39"));
+  CHECK_THROWS_WITH(generate(session, prompt, Stubborn{}, {}), contains("4000") && contains("39"));
   CHECK(session.sequences_open() == 0);
 }
 

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "decode/contains.hpp"
 #include "decode/fake_session.hpp"
 
 namespace {
 
 using namespace tenon;
-using Catch::Matchers::Contains;
 
 // Ids 0 <unk>, 1 <s>, 2 </s>, 3 <|eot|>, then one piece for each byte.
 constexpr Token first_byte = 4;
@@ -163,7 +163,7 @@ TEST_CASE("an empty prompt is BOS where the tokenizer has one, and refused witho
   EncodeOptions bare;
   bare.bos = false;
   CHECK_THROWS_WITH(generate_text(session, tokenizer, "", {.encode = bare}),
-                    Contains("at least one"));
+                    contains("at least one"));
   CHECK_THROWS_AS(generate_text(session, tokenizer, "long", {.generate = {.max_tokens = -1}}),
                   RequestError);
   CHECK_THROWS_AS(generate_text(session, tokenizer, std::string(64, 'x'), {}), CapacityError);

@@ -77,7 +77,7 @@ TEST_CASE("half: rounding is to the nearest, ties to even, at every boundary", "
       REQUIRE(static_cast<double>(middle) == (below + above) / 2);
       const std::uint16_t even = low % 2 == 0 ? low : high;
       const float inf = std::numeric_limits<float>::infinity();
-      for (const std::uint16_t sign : {0, 0x8000}) {
+      for (const int sign : {0, 0x8000}) {
         const float s = sign == 0 ? 1.0f : -1.0f;
         wrong += kind.narrow(s * middle) == (even | sign) ? 0u : 1u;
         wrong += kind.narrow(s * std::nextafter(middle, 0.0f)) == (low | sign) ? 0u : 1u;

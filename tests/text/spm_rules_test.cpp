@@ -22,6 +22,7 @@ const std::string mark = "\u2581";
 // One stretch of text: characters, then the best-scored merge again and again, then byte pieces.
 // The text must be UTF-8 without U+2581, and the vocabulary must have the byte pieces.
 Ids merge_naively(const std::vector<Piece>& pieces, std::string text, bool space_prefix) {
+  if (text.empty()) return {};
   std::map<std::string, Token> ids;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const bool merges = pieces[i].kind == Kind::normal || pieces[i].kind == Kind::unused;
@@ -160,12 +161,49 @@ TEST_CASE("random vocabularies and texts: the ids of the quadratic encoder") {
   }
 }
 
+TEST_CASE("real vocabularies and lines of real text: the ids of the quadratic encoder") {
+  const auto text_file = shared_file("data/texts/shakespeare_64k.txt");
+  if (text_file.empty()) return;
+  const std::string text = read(text_file);
+  for (const std::string name :
+       {"models/stories260K.gguf", "data/tokenizers/ggml-vocab-llama-spm.gguf"}) {
+    const auto file = shared_file(name);
+    if (file.empty()) continue;
+    const Metadata metadata = Gguf::open(file).metadata();
+    const Tokenizer tokenizer = Tokenizer::from(metadata);
+    const auto& scores = metadata.floats("tokenizer.ggml.scores");
+    std::vector<Piece> pieces;
+    for (Token id = 0; id < tokenizer.vocab(); ++id) {
+      pieces.push_back({std::string(tokenizer.piece(id)), scores[static_cast<std::size_t>(id)],
+                        tokenizer.kind(id)});
+    }
+    std::mt19937 random(3);
+    for (int i = 0; i < 40; ++i) {
+      std::string part = text.substr(random() % (text.size() - 100), 1 + random() % 100);
+      // Every other part without spaces, so that merging sees long runs.
+      if (i % 2 == 0) part.erase(std::remove(part.begin(), part.end(), ' '), part.end());
+      INFO(name << ": " << part);
+      REQUIRE(plain(tokenizer, part) == merge_naively(pieces, part, true));
+    }
+  }
+}
+
 TEST_CASE("a character that is no piece of its own still merges") {
   const auto pieces = marks_and_bytes() + std::vector<Piece>{{"xy", -1}, {"xyz", -2}};
   const Tokenizer tokenizer = tokenizer_of(pieces, false);
   CHECK(plain(tokenizer, "xyz") == Ids{260});
   CHECK(plain(tokenizer, "xyy") == Ids{259, 3 + 'y'});
   CHECK(plain(tokenizer, "zx") == Ids{3 + 'z', 3 + 'x'});
+}
+
+TEST_CASE("pieces that are parts of a character never make it up") {
+  // U+0081 occurs in a piece and is none; both of its bytes are pieces.
+  const auto pieces =
+      marks_and_bytes() + std::vector<Piece>{{"x\xC2\x81", -1}, {"\xC2", -2}, {"\x81", -3}};
+  const Tokenizer tokenizer = tokenizer_of(pieces, false);
+  CHECK(plain(tokenizer, "\xC2\x81") == Ids{3 + 0xC2, 3 + 0x81});
+  CHECK(plain(tokenizer, "x\xC2\x81") == Ids{259});
+  CHECK(plain(tokenizer, "\x81\xC2") == Ids{261, 260});
 }
 
 TEST_CASE("a space joins what a piece with a space inside joins, and nothing else") {
@@ -226,8 +264,8 @@ TEST_CASE("Llama 2: merges in the order of its scores give the ids of its scores
   if (file.empty() || text_file.empty()) return;
   Metadata metadata = Gguf::open(file).metadata();
   const Tokenizer scored = Tokenizer::from(metadata);
-  const auto& tokens = metadata.texts("tokenizer.ggml.tokens");
-  const auto& scores = metadata.floats("tokenizer.ggml.scores");
+  const auto tokens = metadata.texts("tokenizer.ggml.tokens");
+  const auto scores = metadata.floats("tokenizer.ggml.scores");
   std::map<std::string, std::size_t> ids;
   for (std::size_t i = 259; i < tokens.size(); ++i) ids[tokens[i]] = i;
   std::vector<std::pair<double, std::string>> lines;

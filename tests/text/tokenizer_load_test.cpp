@@ -253,6 +253,11 @@ TEST_CASE("hostile vocabularies load, or are refused, in linear time") {
   for (std::size_t n = 2001; n <= 4000; ++n)
     nested.push_back({std::string(n, 'a'), -static_cast<double>(n)});
   CHECK(contains(load_error(metadata_of(nested)), "must have at most 4194304 merges"));
+  CHECK(contains(
+      load_error(metadata_of(marks_and_bytes() +
+                             std::vector<Piece>{{std::string(9 << 20, 'a'), 0, Kind::control}})),
+      "the control and user-defined pieces must have at most 8388608 bytes together, token 259 "
+      "exceeds that"));
   // Special pieces that nearly match at every byte of the text.
   std::vector<Piece> near = marks_and_bytes();
   for (std::size_t n = 1; n <= 1000; ++n)

@@ -1,9 +1,12 @@
 #pragma once
 // The exceptions of the library, and the one way their messages are built.
-#include <sstream>
+#include <charconv>
+#include <cstddef>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "abi.hpp"
 
@@ -40,20 +43,64 @@ class Cancelled : public Error {
   using Error::Error;
 };
 
-// Joins streamable pieces into one string: message("layer ", 3, " has ...").
+namespace detail {
+
+// One piece of a message: a text or a number. Erasing the types here keeps the many places that
+// build messages from costing a function each.
+class Piece {
+ public:
+  Piece(std::string_view text) : text_(text) {}
+  Piece(const std::string& text) : text_(text) {}
+  Piece(const char* text) : text_(text) {}
+  Piece(char c) : text_(digits_, 1) { digits_[0] = c; }
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Piece(T number) {
+    if constexpr (std::is_floating_point_v<T>) {
+      print(static_cast<double>(number));
+    } else if constexpr (std::is_signed_v<T>) {
+      print(static_cast<long long>(number));
+    } else {
+      print(static_cast<unsigned long long>(number));
+    }
+  }
+  Piece(const Piece&) = delete;
+  Piece& operator=(const Piece&) = delete;
+  std::string_view text() const { return text_; }
+
+ private:
+  void print(long long n) { end(std::to_chars(digits_, digits_ + sizeof digits_, n)); }
+  void print(unsigned long long n) { end(std::to_chars(digits_, digits_ + sizeof digits_, n)); }
+  void print(double x) {
+    end(std::to_chars(digits_, digits_ + sizeof digits_, x, std::chars_format::general, 6));
+  }
+  void end(std::to_chars_result result) {
+    text_ = {digits_, static_cast<std::size_t>(result.ptr - digits_)};
+  }
+
+  char digits_[24] = {};
+  std::string_view text_;
+};
+
+[[gnu::cold]] inline std::string join(std::initializer_list<Piece> pieces) {
+  std::string out;
+  for (const Piece& piece : pieces) out += piece.text();
+  return out;
+}
+
+}  // namespace detail
+
+// Joins texts and numbers into one string, in any locale alike: message("layer ", 3, " has ...").
 template <class... Parts>
 std::string message(const Parts&... parts) {
-  std::ostringstream out;
-  out.imbue(std::locale::classic());
-  (out << ... << parts);
-  return std::move(out).str();
+  return detail::join({detail::Piece(parts)...});
 }
 
 // Throws E with a message of the pieces. A message names the thing, what it must be, what it is,
 // and what to do: fail<LoadError>(path, ": version must be 2 or 3, the file has ", v, "; ...").
 template <class E, class... Parts>
-[[noreturn]] void fail(const Parts&... parts) {
-  throw E(message(parts...));
+[[noreturn, gnu::cold]] void fail(const Parts&... parts) {
+  throw E(detail::join({detail::Piece(parts)...}));
 }
 
 // Text from a file as it may appear in a message: control and non-ASCII bytes as \xNN, cut at 80.

@@ -63,7 +63,7 @@ class Workspace {
   T* take(Dim count) {
     const std::size_t bytes = round_up(static_cast<std::size_t>(count) * sizeof(T), cache_line);
     const std::size_t at = std::exchange(used_, used_ + bytes);
-    peak_ = std::max(peak_, used_);
+    peak_ = (std::max)(peak_, used_);
     if (measuring_) return nullptr;
     if (used_ > buffer_.size()) std::abort();  // a layer took more than it measured: our own bug
     return reinterpret_cast<T*>(buffer_.data() + at);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
@@ -83,6 +84,13 @@ inline bool ends(const GenerateOptions& options, Token token) {
   return options.is_end && options.is_end(token);
 }
 
+inline void check_drawn(Token token, int vocab) {
+  if (token >= 0 && token < vocab) return;
+  fail<RequestError>(
+      "a sampler must draw an id from 0 to ", vocab - 1, ", it returned ", token,
+      "; correct its sample(), which returns the id and not a place among candidates");
+}
+
 // False when the callback returns something that says so; a void callback always goes on.
 template <class OnToken>
 bool goes_on(OnToken& on_token, Token token) {
@@ -155,7 +163,7 @@ Generation generate(S& session, SeqId seq, std::span<const Token> prompt, Draw&&
   for (;;) {
     const Token token =
         sampler.sample(row, DrawContext{.position = session.length(seq), .past = past});
-    detail::check_token(token, logits.size());
+    detail::check_drawn(token, session.vocab());
     if (!out.pending) out.timings.first_token_seconds = detail::seconds_since(start);
     out.pending = token;
     if (detail::ends(options, token)) return finished(FinishReason::stop);

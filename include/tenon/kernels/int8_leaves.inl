@@ -5,22 +5,30 @@
 
 // Blocks per cut of k: the weights of a group of tiles stay in the first-level cache for a pass.
 inline constexpr Dim integer_blocks = 16;
-inline constexpr Dim integer_pass = 128;               // tokens of a pass
-inline constexpr Dim expanded_bytes = 32 * tile_rows;  // of a block of nibbles spread to bytes
+inline constexpr Dim integer_pass = 128;  // tokens of a pass
+// The float 1.5 * 2^23: its bits plus an integer below 2^22 in magnitude are it plus that integer.
+inline constexpr float magic = 12582912.0f;
+inline constexpr std::int32_t magic_bits = 0x4b400000;
+// A block of a tile as a register tile of several tokens reads it: a byte for every quant, and
+// floats [16] of d, of -magic * d and, where the format has them, of minima.
+template <class F>
+inline constexpr bool spreads_quants = TileLayout<F>::nibbles&& ByteDot::tokens > 1;
+template <class F>
+inline constexpr Dim spread_stride =
+    spreads_quants<F> ? 32 * tile_rows : TileLayout<F>::value_bytes;
+template <class F>
+inline constexpr Dim spread_scales = (TileLayout<F>::minima ? 3 : 2) * tile_rows;
 
 // sums [N][R][16] (+)= x [N tokens] times R row tiles, `blocks` blocks of each. Per block: 8
 // vectors of 64 weights per row tile, 8 broadcasts per token, 8 R N dot instructions, 2 (Q4_1: 3)
-// fma per sum. The integer sums start at the bits of the float 1.5 * 2^23, at which an ulp is 1:
-// read as a float they are 1.5 * 2^23 + dot, and fma(that, d_w, -1.5 * 2^23 d_w) rounds dot * d_w
-// once.
-template <class F, bool Expanded, int R, int N>
+// fma per sum. Integer sums start at magic_bits, and fma(magic + dot, d_w, -magic d_w) rounds dot *
+// d_w once.
+template <class F, bool Spread, int R, int N>
 TENON_LEAF inline void integer_tile(const std::byte* const* values, const std::byte* const* scales,
                                     const QuantizedRows& x, Dim blocks, bool first, float* sums) {
   using Layout = TileLayout<F>;
-  constexpr Dim stride = Expanded ? expanded_bytes : Dim{Layout::value_bytes};
+  constexpr Dim stride = Spread ? spread_stride<F> : Dim{Layout::value_bytes};
   constexpr int kept = Layout::nibbles ? Layout::offset : ByteDot::kept_offset;
-  constexpr std::int32_t magic_bits = 0x4b400000;
-  const F32x16 minus_magic = broadcast(-12582912.0f);
   F32x16 acc[N * R];
   TENON_UNROLL
   for (int i = 0; i < N * R; ++i) acc[i] = zero();
@@ -43,7 +51,7 @@ TENON_LEAF inline void integer_tile(const std::byte* const* values, const std::b
       TENON_UNROLL
       for (int r = 0; r < R; ++r) {
         const std::byte* block = values[r] + b * stride;
-        w[r] = Expanded ? load_bytes64(block + 64 * j) : quants_at<F>(block, j);
+        w[r] = Spread ? load_bytes64(block + 64 * j) : quants_at<F>(block, j);
       }
       TENON_UNROLL
       for (int n = 0; n < N; ++n) {
@@ -57,10 +65,19 @@ TENON_LEAF inline void integer_tile(const std::byte* const* values, const std::b
     }
     TENON_UNROLL
     for (int r = 0; r < R; ++r) {
-      const auto* halves =
-          reinterpret_cast<const std::uint16_t*>(scales[r] + b * Dim{Layout::scale_bytes});
-      const F32x16 d = load_half(halves);
-      const F32x16 back = mul(d, minus_magic);
+      F32x16 d, back, minimum;
+      if constexpr (Spread) {
+        const float* floats = reinterpret_cast<const float*>(scales[r]) + b * spread_scales<F>;
+        d = load(floats);
+        back = load(floats + 16);
+        if constexpr (Layout::minima) minimum = load(floats + 32);
+      } else {
+        const auto* halves =
+            reinterpret_cast<const std::uint16_t*>(scales[r] + b * Dim{Layout::scale_bytes});
+        d = load_half(halves);
+        back = mul(d, broadcast(-magic));
+        if constexpr (Layout::minima) minimum = load_half(halves + 16);
+      }
       TENON_UNROLL
       for (int n = 0; n < N; ++n) {
         const float dx = x.scales[n * x.blocks + b];
@@ -68,7 +85,7 @@ TENON_LEAF inline void integer_tile(const std::byte* const* values, const std::b
         to = fma(fma(float_of_bits(dot[n * R + r]), d, back), broadcast(dx), to);
         if constexpr (Layout::minima) {
           const float weight = dx * static_cast<float>(x.sums[n * x.blocks + b]);
-          to = fma(load_half(halves + 16), broadcast(weight), to);
+          to = fma(minimum, broadcast(weight), to);
         }
       }
     }
@@ -77,11 +94,23 @@ TENON_LEAF inline void integer_tile(const std::byte* const* values, const std::b
   for (int i = 0; i < N * R; ++i) store(sums + 16 * i, acc[i]);
 }
 
-// Spreads the nibbles of `blocks` blocks to bytes [blocks][8][64].
 template <class F>
-TENON_LEAF inline void expand_nibbles(const std::byte* from, Dim blocks, std::byte* to) {
-  for (Dim b = 0; b < blocks; ++b, from += TileLayout<F>::value_bytes) {
-    for (int j = 0; j < 8; ++j, to += 64) store_bytes64(to, quants_at<F>(from, j));
+TENON_LEAF inline void spread_blocks(const std::byte* values, const std::byte* scales, Dim blocks,
+                                     std::byte* to_values, float* to_scales) {
+  using Layout = TileLayout<F>;
+  for (Dim b = 0; b < blocks; ++b) {
+    if constexpr (spreads_quants<F>) {
+      for (int j = 0; j < 8; ++j, to_values += 64)
+        store_bytes64(to_values, quants_at<F>(values, j));
+      values += Layout::value_bytes;
+    }
+    const auto* halves = reinterpret_cast<const std::uint16_t*>(scales);
+    const F32x16 d = load_half(halves);
+    store(to_scales, d);
+    store(to_scales + 16, mul(d, broadcast(-magic)));
+    if constexpr (Layout::minima) store(to_scales + 32, load_half(halves + 16));
+    scales += Layout::scale_bytes;
+    to_scales += spread_scales<F>;
   }
 }
 
@@ -92,8 +121,11 @@ TENON_LEAF inline void integer_group(const LinearTile* tiles, int count, const L
   if constexpr (R > 1) {
     if (count <= R / 2) return integer_group<F, R / 2>(tiles, count, rows);
   }
-  constexpr bool expand = Layout::nibbles && ByteDot::tokens > 1;
-  alignas(64) std::byte panel[expand ? R * integer_blocks * expanded_bytes : 1];
+  constexpr bool spread = ByteDot::tokens > 1;
+  constexpr Dim value_room = spreads_quants<F> ? integer_blocks * spread_stride<F> : 0;
+  constexpr Dim scale_room = spread ? integer_blocks * spread_scales<F> : 0;
+  alignas(64) std::byte value_panel[R * value_room + 1];
+  alignas(64) float scale_panel[R * scale_room + 1];
   alignas(64) float sums[integer_pass * R * 16];
   const QuantizedRows& all = rows.quantized;
   for (Dim t0 = 0; t0 < rows.tokens; t0 += integer_pass) {
@@ -101,32 +133,32 @@ TENON_LEAF inline void integer_group(const LinearTile* tiles, int count, const L
     const Dim cut = tokens == 1 ? all.blocks : integer_blocks;
     for (Dim b = 0; b < all.blocks; b += cut) {
       const Dim depth = (std::min)(cut, all.blocks - b);
-      const std::byte* values[R];
-      const std::byte* expanded[R];
-      const std::byte* scales[R];
-      for (int r = 0; r < R; ++r) {  // tiles missing from the group repeat the first
-        const TileWeights& weights = tiles[r < count ? r : 0].weights;
-        values[r] = weights.values + b * Dim{Layout::value_bytes};
-        scales[r] = weights.scales + b * Dim{Layout::scale_bytes};
-        expanded[r] = values[r];
-        if constexpr (expand) {
-          if (tokens >= ByteDot::tokens) {
-            std::byte* to = panel + (r < count ? r : 0) * integer_blocks * expanded_bytes;
-            if (r < count) expand_nibbles<F>(values[r], depth, to);
-            expanded[r] = to;
-          }
+      const std::byte* stored[2][R];  // values and scales in the tiles,
+      const std::byte* ready[2][R];   // and as tiles of several tokens read them
+      for (int r = 0; r < R; ++r) {   // tiles missing from the group repeat the first
+        const int tile = r < count ? r : 0;
+        const TileWeights& weights = tiles[tile].weights;
+        stored[0][r] = ready[0][r] = weights.values + b * Dim{Layout::value_bytes};
+        stored[1][r] = ready[1][r] = weights.scales + b * Dim{Layout::scale_bytes};
+        if constexpr (spread) {
+          if (tokens < ByteDot::tokens) continue;
+          std::byte* to_values = value_panel + tile * value_room;
+          float* to_scales = scale_panel + tile * scale_room;
+          if (r < count) spread_blocks<F>(stored[0][r], stored[1][r], depth, to_values, to_scales);
+          if constexpr (spreads_quants<F>) ready[0][r] = to_values;
+          ready[1][r] = reinterpret_cast<const std::byte*>(to_scales);
         }
       }
+      const Dim next = (b + cut) * Dim{Layout::value_bytes};
       const Dim ahead = b + 2 * cut <= all.blocks ? cut * Dim{Layout::value_bytes} : 0;
       Dim t = 0;
       for (; t + ByteDot::tokens <= tokens; t += ByteDot::tokens) {
-        prefetch_part(tiles, count, (b + cut) * Dim{Layout::value_bytes}, ahead,
-                      t / ByteDot::tokens, tokens / ByteDot::tokens);
-        integer_tile<F, expand, R, ByteDot::tokens>(expanded, scales, all.at(t0 + t, b), depth,
+        prefetch_part(tiles, count, next, ahead, t / ByteDot::tokens, tokens / ByteDot::tokens);
+        integer_tile<F, spread, R, ByteDot::tokens>(ready[0], ready[1], all.at(t0 + t, b), depth,
                                                     b == 0, sums + t * R * 16);
       }
       for (; t < tokens; ++t) {
-        integer_tile<F, false, R, 1>(values, scales, all.at(t0 + t, b), depth, b == 0,
+        integer_tile<F, false, R, 1>(stored[0], stored[1], all.at(t0 + t, b), depth, b == 0,
                                      sums + t * R * 16);
       }
     }

@@ -19,7 +19,7 @@ class PairFilter {
   }
 
  private:
-  // 32 KiB: Llama 2 has 6k pairs, vocabularies of 256k pieces with CJK some 100k.
+  // 32 KiB: Llama 2 has 3k pairs, vocabularies of 256k pieces with CJK some 100k.
   static constexpr int bits = 18;
 
   static std::size_t at(Symbol left, Symbol right) {

@@ -21,17 +21,25 @@ class SpecialMatcher {
   };
 
   SpecialMatcher() = default;
-  // spelling(id) is the text of a piece as it stands in a prompt.
+  // spelling(id) is the text of a piece as it stands in a prompt. LoadError when the pieces are of
+  // a size that no real file has; searching takes some 40 bytes of memory for each of theirs.
   template <class Spelling>
   SpecialMatcher(const Vocabulary& vocabulary, Spelling spelling) {
     // Patterns are entered backwards: see find(). Where two kinds share a text, user-defined wins.
     std::string reversed;
+    std::size_t bytes = 0;
     for (const bool user : {false, true}) {
       for (Token id = 0; id < vocabulary.size(); ++id) {
         const TokenKind kind = vocabulary.kind(id);
         const bool marks = kind == TokenKind::control || kind == TokenKind::unknown;
         if (user ? kind != TokenKind::user_defined : !marks) continue;
         const std::string_view text = spelling(id);
+        bytes += text.size();
+        if (bytes > most_bytes) {
+          fail<LoadError>("the control and user-defined pieces must have at most ", most_bytes,
+                          " bytes together, token ", id,
+                          " exceeds that; the file is damaged or hostile");
+        }
         reversed.assign(text.rbegin(), text.rend());
         any_ = any_ || !text.empty();
         any_user_ = any_user_ || (user && !text.empty());
@@ -73,6 +81,8 @@ class SpecialMatcher {
   }
 
  private:
+  static constexpr std::size_t most_bytes = std::size_t{1} << 23;
+
   Automaton automaton_;
   std::vector<Token> all_, user_;  // by state: the piece that starts here
   std::vector<std::size_t> sizes_;

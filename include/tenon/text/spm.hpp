@@ -246,6 +246,7 @@ class Spm final : public TextAlgorithm {
     std::vector<MergeRule> rules;
     PieceSplits(std::move(parts))
         .for_each([&](const auto& whole, const auto& left, const auto& right) {
+          if (whole.symbol >= vocab_) return true;  // a character that is no piece
           const auto rank =
               std::lower_bound(order.begin(), order.end(), scores[whole.symbol], std::greater<>());
           rules.push_back({left.symbol,

@@ -80,8 +80,8 @@ class Vocabulary {
   const std::vector<Token>& ends() const { return ends_; }
 
  private:
-  static constexpr std::size_t most_pieces = std::size_t{1} << 30;
-  static constexpr std::size_t most_bytes = std::size_t{1} << 31;
+  static constexpr std::size_t most_pieces = std::size_t{1} << 26;
+  static constexpr std::size_t most_bytes = std::size_t{1} << 28;
 
   void read_pieces(const std::vector<std::string>& pieces) {
     std::size_t bytes = 0;

@@ -1,0 +1,13 @@
+// expect: tenon: a Mask must state `static constexpr bool bounded, looks_ahead`
+#include <tenon/zoo/llama.hpp>
+using namespace tenon;
+
+struct Prefix {
+#ifndef TENON_EXPECT_FAIL
+  static constexpr bool bounded = false, looks_ahead = true;
+#endif
+  Rows reach(Rows, int cached) const { return {0, cached}; }
+  Coverage classify(Rows, Rows) const { return Coverage::partial; }
+  bool keep(int query, int key) const { return key <= query || key < 4; }
+};
+static_assert(sizeof(Gqa<GqaSpec{}, Prefix, Rope, Contiguous<F32>>) > 0);

@@ -1,0 +1,21 @@
+// expect: tenon: a Mixer must provide `static constexpr RowSpec rows(const Config&)`
+#include <tenon/zoo/llama.hpp>
+using namespace tenon;
+
+struct Nothing {
+  using Store = Contiguous<F32>;
+  struct Config {
+    static constexpr Config read(const ModelConfig&, int) { return {}; }
+  };
+  template <class Formats>
+  struct Weights {
+    Config config;
+  };
+#ifndef TENON_EXPECT_FAIL
+  static constexpr RowSpec rows(const Config&) { return {}; }
+#endif
+  template <class Formats>
+  static void forward(Cpu&, const Weights<Formats>&, Store&, Slot, const LayerStep&, MatView<const float>,
+                      MatView<float>, bool) {}
+};
+static_assert(sizeof(Block<Nothing, SwiGlu, RmsNorm>) > 0);
