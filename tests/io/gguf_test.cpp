@@ -72,7 +72,7 @@ TEST_CASE("stories260K has the metadata and weights it was made with") {
   CHECK(value_at(*down, 172 * 64 - 1) == -0.0035068716388195753f);
   CHECK(gguf.find("output_norm.weight")->shape == Shape{64});
   CHECK(gguf.find("output.weight") == nullptr);
-  gguf.done_with(*down);  // memory, not the right to read it again
+  gguf.done_with(down->data);  // memory, not the right to read it again
   CHECK(value_at(*down, 0) == -0.04791264981031418f);
   CHECK(gguf.find("token_embd.weigh") == nullptr);
 }

@@ -39,3 +39,10 @@
 #else
 #define TENON_TARGET(isa)
 #endif
+
+// The loop below is written out in full, so that an array it indexes can live in registers.
+#if defined(__clang__)
+#define TENON_UNROLL _Pragma("unroll")
+#else
+#define TENON_UNROLL _Pragma("GCC unroll 32")
+#endif

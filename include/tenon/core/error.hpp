@@ -69,16 +69,16 @@ class Piece {
   std::string_view text() const { return text_; }
 
  private:
-  void print(long long n) { end(std::to_chars(digits_, digits_ + sizeof digits_, n)); }
-  void print(unsigned long long n) { end(std::to_chars(digits_, digits_ + sizeof digits_, n)); }
-  void print(double x) {
+  [[gnu::noinline]] void print(long long n) { end(std::to_chars(digits_, digits_ + sizeof digits_, n)); }
+  [[gnu::noinline]] void print(unsigned long long n) { end(std::to_chars(digits_, digits_ + sizeof digits_, n)); }
+  [[gnu::noinline]] void print(double x) {
     end(std::to_chars(digits_, digits_ + sizeof digits_, x, std::chars_format::general, 6));
   }
   void end(std::to_chars_result result) {
     text_ = {digits_, static_cast<std::size_t>(result.ptr - digits_)};
   }
 
-  char digits_[24] = {};
+  char digits_[24];
   std::string_view text_;
 };
 

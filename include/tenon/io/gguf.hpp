@@ -45,7 +45,7 @@ class Gguf final : public TensorSource {
   const Metadata& metadata() const override { return metadata_; }
   std::span<const TensorInfo> tensors() const override { return tensors_; }
   const TensorInfo* find(std::string_view name) const override { return index_.find(name); }
-  void done_with(const TensorInfo& tensor) const override { file_.set_aside(tensor.data); }
+  void done_with(std::span<const std::byte> part) const override { file_.set_aside(part); }
   int version() const { return static_cast<int>(version_); }
   // Every tensor's data starts at a multiple of this from the start of the data, and so of 8.
   std::uint64_t alignment() const { return alignment_; }

@@ -45,8 +45,9 @@ class TensorSource {
   virtual std::span<const TensorInfo> tensors() const = 0;
   // The tensor of that name, or null; takes constant time.
   virtual const TensorInfo* find(std::string_view name) const = 0;
-  // The caller has read this tensor and will not soon again: its pages need not stay in memory.
-  virtual void done_with(const TensorInfo&) const {}
+  // The caller has read this part of a tensor's data and will not soon again, so its pages need not
+  // stay in memory. May be called from several threads at once.
+  virtual void done_with(std::span<const std::byte>) const {}
 
  protected:
   TensorSource() = default;

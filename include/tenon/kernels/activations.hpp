@@ -2,6 +2,7 @@
 // What a linear layer multiplies its weights with: the float activations themselves, or the same
 // quantized to int8 once per token and 32 values, so that block formats multiply in integers.
 #include <cstring>
+#include <limits>
 
 #include "../core/memory.hpp"
 #include "../core/types.hpp"

@@ -7,15 +7,32 @@
 TENON_LEAF inline void transpose_keys(const float* rows, Dim stride, int low, int high, Dim dim,
                                       float* keys) {
   for (int group = low / 32 * 32; group < high; group += 16) {
-    for (Dim d = 0; d < dim; d += 16) {
-      const int columns = static_cast<int>(dim - d < 16 ? dim - d : 16);
-      F32x16 block[16];
-      for (int i = 0; i < 16; ++i) {
-        const int row = group + i;
-        block[i] = row >= low && row < high ? load_first(rows + row * stride + d, columns) : zero();
+    const bool whole = group >= low && group + 16 <= high;
+    for (Dim d = 0; d < dim; d += 8) {
+      const int columns = static_cast<int>(dim - d < 8 ? dim - d : 8);
+      const float* from = rows + group * stride + d;
+      Dim step = stride;
+      alignas(32) float part[16][8];
+      if (!whole || columns < 8) {  // only what is there, in a block of zeros
+        std::memset(part, 0, sizeof part);
+        for (int i = 0; i < 16; ++i) {
+          const int row = group + i;
+          if (row < low || row >= high) continue;
+          std::memcpy(part[i], from + i * stride,
+                      static_cast<std::size_t>(columns) * sizeof(float));
+        }
+        from = part[0];
+        step = 8;
       }
-      transpose(block);
-      for (int i = 0; i < columns; ++i) store(keys + (d + i) * key_tile + group, block[i]);
+      F32x16 block[8];
+      load_transposed(from, step, block);
+      float* to = keys + d * key_tile + group;
+      if (columns == 8) {
+        TENON_UNROLL
+        for (int i = 0; i < 8; ++i) store(to + i * key_tile, block[i]);
+      } else {
+        for (int i = 0; i < columns; ++i) store(to + i * key_tile, block[i]);
+      }
     }
     if (group + 16 >= high && group % 32 == 0) {
       for (Dim d = 0; d < dim; ++d) store(keys + d * key_tile + group + 16, zero());
@@ -81,7 +98,8 @@ TENON_LEAF inline float soften(float* scores, std::uint64_t keep, float* maximum
   const float raised = *maximum > tile_maximum ? *maximum : tile_maximum;
   F32x16 total = zero();
   for (int g = 0; g < 4; ++g) {
-    const F32x16 weight = empty ? zero() : exponential(sub(kept[g], broadcast(raised)));
+    const bool used = !empty && (keep >> (16 * g) & 0xffffu) != 0;
+    const F32x16 weight = used ? exponential(sub(kept[g], broadcast(raised))) : zero();
     store(scores + 16 * g, weight);
     total = add(total, weight);
   }

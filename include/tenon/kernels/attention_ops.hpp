@@ -1,6 +1,7 @@
 #pragma once
 // The arithmetic of attention over one tile of keys, chosen by instruction set.
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "row_ops.hpp"

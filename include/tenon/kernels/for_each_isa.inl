@@ -2,7 +2,11 @@
 // with TENON_LEAF as the attribute that every leaf function in it carries. The bodies are written
 // once, on the sixteen lanes of lanes_*.hpp, so all sets compute the same bits.
 namespace tenon::inline TENON_ABI::scalar {
+#if defined(__x86_64__)
+#define TENON_LEAF __attribute__((cold))  // the oracle there: small code and short builds
+#else
 #define TENON_LEAF
+#endif
 #include TENON_LEAF_FILE
 #undef TENON_LEAF
 }  // namespace tenon::inline TENON_ABI::scalar

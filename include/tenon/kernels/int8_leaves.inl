@@ -6,11 +6,14 @@
 // Blocks per cut of k: the weights of a group of tiles stay in the first-level cache for a pass.
 inline constexpr Dim integer_blocks = 16;
 inline constexpr Dim integer_pass = 128;  // tokens of a pass
+// A token alone streams its weights: how far ahead of their use it asks for them. The address may
+// lie past the weights, a prefetch never faults.
+inline constexpr Dim stream_ahead = 2048;
 // The float 1.5 * 2^23: its bits plus an integer below 2^22 in magnitude are it plus that integer.
-inline constexpr float magic = 12582912.0f;
-inline constexpr std::int32_t magic_bits = 0x4b400000;
+inline constexpr float integral = 12582912.0f;
+inline constexpr std::int32_t integral_bits = 0x4b400000;
 // A block of a tile as a register tile of several tokens reads it: a byte for every quant, and
-// floats [16] of d, of -magic * d and, where the format has them, of minima.
+// floats [16] of d, of -integral * d and, where the format has them, of minima.
 template <class F>
 inline constexpr bool spreads_quants = TileLayout<F>::nibbles&& ByteDot::tokens > 1;
 template <class F>
@@ -21,8 +24,8 @@ inline constexpr Dim spread_scales = (TileLayout<F>::minima ? 3 : 2) * tile_rows
 
 // sums [N][R][16] (+)= x [N tokens] times R row tiles, `blocks` blocks of each. Per block: 8
 // vectors of 64 weights per row tile, 8 broadcasts per token, 8 R N dot instructions, 2 (Q4_1: 3)
-// fma per sum. Integer sums start at magic_bits, and fma(magic + dot, d_w, -magic d_w) rounds dot *
-// d_w once.
+// fma per sum. Integer sums start at integral_bits, and fma(integral + dot, d_w, -integral d_w)
+// rounds dot * d_w once.
 template <class F, bool Spread, int R, int N>
 TENON_LEAF inline void integer_tile(const std::byte* const* values, const std::byte* const* scales,
                                     const QuantizedRows& x, Dim blocks, bool first, float* sums) {
@@ -40,26 +43,31 @@ TENON_LEAF inline void integer_tile(const std::byte* const* values, const std::b
     I32x16 dot[N * R];
     TENON_UNROLL
     for (int n = 0; n < N; ++n) {
-      const I32x16 start = broadcast_int(magic_bits - kept * x.sums[n * x.blocks + b]);
+      const I32x16 start = broadcast_int(integral_bits - kept * x.sums[n * x.blocks + b]);
       TENON_UNROLL
       for (int r = 0; r < R; ++r) dot[n * R + r] = start;
     }
-    TENON_UNROLL
-    for (int i = 0; i < 8; ++i) {
-      const int j = i / 2 + i % 2 * 4;  // both halves of a vector of nibbles together
-      Bytes64 w[R];
+    for (int j = 0; j < 4; ++j) {
       TENON_UNROLL
-      for (int r = 0; r < R; ++r) {
-        const std::byte* block = values[r] + b * stride;
-        w[r] = Spread ? load_bytes64(block + 64 * j) : quants_at<F>(block, j);
-      }
-      TENON_UNROLL
-      for (int n = 0; n < N; ++n) {
-        const Bytes64 four = broadcast_four(x.values + (n * x.blocks + b) * 32 + 4 * j);
+      for (int half = 0; half < 2; ++half) {
+        Bytes64 w[R];
         TENON_UNROLL
         for (int r = 0; r < R; ++r) {
-          I32x16& to = dot[n * R + r];
-          to = Layout::nibbles ? ByteDot::nibbles(to, w[r], four) : ByteDot::bytes(to, w[r], four);
+          const std::byte* block = values[r] + b * stride;
+          const std::byte* at = block + 64 * (4 * half + j);
+          if (N == 1 && 256 * half < stride) __builtin_prefetch(at + stream_ahead);
+          w[r] = Spread ? load_bytes64(at) : quants_at<F>(block, j, half);
+        }
+        TENON_UNROLL
+        for (int n = 0; n < N; ++n) {
+          const std::int8_t* xs = x.values + (n * x.blocks + b) * 32;
+          const Bytes64 four = broadcast_four(xs + 16 * half + 4 * j);
+          TENON_UNROLL
+          for (int r = 0; r < R; ++r) {
+            I32x16& to = dot[n * R + r];
+            to =
+                Layout::nibbles ? ByteDot::nibbles(to, w[r], four) : ByteDot::bytes(to, w[r], four);
+          }
         }
       }
     }
@@ -75,7 +83,7 @@ TENON_LEAF inline void integer_tile(const std::byte* const* values, const std::b
         const auto* halves =
             reinterpret_cast<const std::uint16_t*>(scales[r] + b * Dim{Layout::scale_bytes});
         d = load_half(halves);
-        back = mul(d, broadcast(-magic));
+        back = mul(d, broadcast(-integral));
         if constexpr (Layout::minima) minimum = load_half(halves + 16);
       }
       TENON_UNROLL
@@ -101,25 +109,42 @@ TENON_LEAF inline void spread_blocks(const std::byte* values, const std::byte* s
   for (Dim b = 0; b < blocks; ++b) {
     if constexpr (spreads_quants<F>) {
       for (int j = 0; j < 8; ++j, to_values += 64)
-        store_bytes64(to_values, quants_at<F>(values, j));
+        store_bytes64(to_values, quants_at<F>(values, j % 4, j / 4));
       values += Layout::value_bytes;
     }
     const auto* halves = reinterpret_cast<const std::uint16_t*>(scales);
     const F32x16 d = load_half(halves);
     store(to_scales, d);
-    store(to_scales + 16, mul(d, broadcast(-magic)));
+    store(to_scales + 16, mul(d, broadcast(-integral)));
     if constexpr (Layout::minima) store(to_scales + 32, load_half(halves + 16));
     scales += Layout::scale_bytes;
     to_scales += spread_scales<F>;
   }
 }
 
+// One token times at most R row tiles, which missing ones repeat the first of.
+template <class F, int R>
+TENON_LEAF inline void integer_gemv(const LinearTile* tiles, int count, const LinearRows& rows) {
+  if constexpr (R > 1) {
+    if (count <= R / 2) return integer_gemv<F, R / 2>(tiles, count, rows);
+  }
+  const std::byte* values[R];
+  const std::byte* scales[R];
+  for (int r = 0; r < R; ++r) {
+    values[r] = tiles[r < count ? r : 0].weights.values;
+    scales[r] = tiles[r < count ? r : 0].weights.scales;
+  }
+  alignas(64) float sums[R * 16];
+  integer_tile<F, false, R, 1>(values, scales, rows.quantized, rows.quantized.blocks, true, sums);
+  for (int r = 0; r < count; ++r) finish(tiles[r], 0, sums + 16 * r);
+}
+
 // Any number of tokens times at most R row tiles.
 template <class F, int R>
-TENON_LEAF inline void integer_group(const LinearTile* tiles, int count, const LinearRows& rows) {
+TENON_LEAF inline void integer_gemm(const LinearTile* tiles, int count, const LinearRows& rows) {
   using Layout = TileLayout<F>;
   if constexpr (R > 1) {
-    if (count <= R / 2) return integer_group<F, R / 2>(tiles, count, rows);
+    if (count <= R / 2) return integer_gemm<F, R / 2>(tiles, count, rows);
   }
   constexpr bool spread = ByteDot::tokens > 1;
   constexpr Dim value_room = spreads_quants<F> ? integer_blocks * spread_stride<F> : 0;
@@ -130,9 +155,8 @@ TENON_LEAF inline void integer_group(const LinearTile* tiles, int count, const L
   const QuantizedRows& all = rows.quantized;
   for (Dim t0 = 0; t0 < rows.tokens; t0 += integer_pass) {
     const Dim tokens = (std::min)(integer_pass, rows.tokens - t0);
-    const Dim cut = tokens == 1 ? all.blocks : integer_blocks;
-    for (Dim b = 0; b < all.blocks; b += cut) {
-      const Dim depth = (std::min)(cut, all.blocks - b);
+    for (Dim b = 0; b < all.blocks; b += integer_blocks) {
+      const Dim depth = (std::min)(integer_blocks, all.blocks - b);
       const std::byte* stored[2][R];  // values and scales in the tiles,
       const std::byte* ready[2][R];   // and as tiles of several tokens read them
       for (int r = 0; r < R; ++r) {   // tiles missing from the group repeat the first
@@ -149,8 +173,9 @@ TENON_LEAF inline void integer_group(const LinearTile* tiles, int count, const L
           ready[1][r] = reinterpret_cast<const std::byte*>(to_scales);
         }
       }
-      const Dim next = (b + cut) * Dim{Layout::value_bytes};
-      const Dim ahead = b + 2 * cut <= all.blocks ? cut * Dim{Layout::value_bytes} : 0;
+      const Dim cut_bytes = integer_blocks * Dim{Layout::value_bytes};
+      const Dim next = (b / integer_blocks + 1) * cut_bytes;
+      const Dim ahead = b + 2 * integer_blocks <= all.blocks ? cut_bytes : 0;
       Dim t = 0;
       for (; t + ByteDot::tokens <= tokens; t += ByteDot::tokens) {
         prefetch_part(tiles, count, next, ahead, t / ByteDot::tokens, tokens / ByteDot::tokens);
@@ -170,8 +195,15 @@ TENON_LEAF inline void integer_group(const LinearTile* tiles, int count, const L
 
 template <class F>
 TENON_LEAF inline void linear_int8(const LinearTile* tiles, int count, const LinearRows& rows) {
-  for (; count > 0; tiles += ByteDot::tiles, count -= ByteDot::tiles) {
-    integer_group<F, ByteDot::tiles>(tiles, (std::min)(count, ByteDot::tiles), rows);
+  constexpr int most = ByteDot::tiles, most_alone = 2 * most;  // one token: more streams of weights
+  if (rows.tokens == 1) {
+    for (; count > 0; tiles += most_alone, count -= most_alone) {
+      integer_gemv<F, most_alone>(tiles, (std::min)(count, most_alone), rows);
+    }
+    return;
+  }
+  for (; count > 0; tiles += most, count -= most) {
+    integer_gemm<F, most>(tiles, (std::min)(count, most), rows);
   }
 }
 

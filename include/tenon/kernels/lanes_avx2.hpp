@@ -3,8 +3,10 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "../core/abi.hpp"
 
@@ -110,35 +112,35 @@ TENON_LANE F32x16 swap_pairs(F32x16 a) {
 }
 TENON_LANE void transpose_8(__m256 (&r)[8]) {
   __m256 a[8], b[8];
+  TENON_UNROLL
   for (int i = 0; i < 8; i += 2) {
     a[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
     a[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
   }
+  TENON_UNROLL
   for (int i = 0; i < 8; i += 4) {  // b[i + c]: rows i..i+3 of columns c and 4 + c
     b[i] = _mm256_shuffle_ps(a[i], a[i + 2], 0x44);
     b[i + 1] = _mm256_shuffle_ps(a[i], a[i + 2], 0xee);
     b[i + 2] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0x44);
     b[i + 3] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0xee);
   }
+  TENON_UNROLL
   for (int c = 0; c < 4; ++c) {
     r[c] = _mm256_permute2f128_ps(b[c], b[4 + c], 0x20);
     r[4 + c] = _mm256_permute2f128_ps(b[c], b[4 + c], 0x31);
   }
 }
-// Four 8 x 8 blocks; the two off the diagonal change places.
-TENON_LANE void transpose(F32x16 (&rows)[16]) {
-  __m256 block[4][8];
+TENON_LANE void load_transposed(const float* rows, std::ptrdiff_t stride, F32x16 (&columns)[8]) {
+  __m256 low[8], high[8];
+  TENON_UNROLL
   for (int i = 0; i < 8; ++i) {
-    block[0][i] = rows[i].low;
-    block[1][i] = rows[i].high;
-    block[2][i] = rows[8 + i].low;
-    block[3][i] = rows[8 + i].high;
+    low[i] = _mm256_loadu_ps(rows + i * stride);
+    high[i] = _mm256_loadu_ps(rows + (8 + i) * stride);
   }
-  for (auto& b : block) transpose_8(b);
-  for (int i = 0; i < 8; ++i) {
-    rows[i] = {block[0][i], block[2][i]};
-    rows[8 + i] = {block[1][i], block[3][i]};
-  }
+  transpose_8(low);
+  transpose_8(high);
+  TENON_UNROLL
+  for (int c = 0; c < 8; ++c) columns[c] = {low[c], high[c]};
 }
 TENON_LANE float sum(F32x16 a) {
   const __m256 by8 = _mm256_add_ps(a.low, a.high);
@@ -153,6 +155,12 @@ TENON_LANE float largest(F32x16 a) {
   return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
 }
 
+TENON_LANE bool all_finite(F32x16 a) {
+  const __m256 infinity = _mm256_set1_ps(std::numeric_limits<float>::infinity());
+  const F32x16 magnitude = abs(a);
+  return _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(magnitude.low, infinity, _CMP_LT_OQ),
+                                          _mm256_cmp_ps(magnitude.high, infinity, _CMP_LT_OQ))) == 255;
+}
 TENON_LANE I32x16 broadcast_int(std::int32_t x) {
   return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)};
 }

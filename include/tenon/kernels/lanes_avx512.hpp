@@ -3,6 +3,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -98,30 +99,32 @@ TENON_LANE F32x16 power_of_two(F32x16 n) {
 TENON_LANE F32x16 swap_pairs(F32x16 a) {
   return {_mm512_permute_ps(a.v, 0xb1)};
 }
-// 64 shuffles: pairs of rows, then pairs of pairs, then 128-bit quarters twice.
-TENON_LANE void transpose(F32x16 (&rows)[16]) {
-  __m512 a[16], b[16];
-  for (int i = 0; i < 16; i += 4) {
-    a[i] = _mm512_unpacklo_ps(rows[i].v, rows[i + 1].v);
-    a[i + 1] = _mm512_unpackhi_ps(rows[i].v, rows[i + 1].v);
-    a[i + 2] = _mm512_unpacklo_ps(rows[i + 2].v, rows[i + 3].v);
-    a[i + 3] = _mm512_unpackhi_ps(rows[i + 2].v, rows[i + 3].v);
+TENON_LANE __m512 two_rows(const float* low, const float* high) {
+  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(low)), _mm256_loadu_ps(high), 1);
+}
+// 24 shuffles: pairs of rows, pairs of pairs, then the 128-bit quarters into their order.
+TENON_LANE void load_transposed(const float* rows, std::ptrdiff_t stride, F32x16 (&columns)[8]) {
+  __m512 b[8];
+  TENON_UNROLL
+  for (int i = 0; i < 8; i += 4) {  // rows 2i..2i+3 in the low halves, 2i+4..2i+7 in the high ones
+    const float* at = rows + 2 * i * stride;
+    const __m512 r0 = two_rows(at, at + 4 * stride);
+    const __m512 r1 = two_rows(at + 1 * stride, at + 5 * stride);
+    const __m512 r2 = two_rows(at + 2 * stride, at + 6 * stride);
+    const __m512 r3 = two_rows(at + 3 * stride, at + 7 * stride);
+    const __m512 a0 = _mm512_unpacklo_ps(r0, r1);
+    const __m512 a1 = _mm512_unpackhi_ps(r0, r1);
+    const __m512 a2 = _mm512_unpacklo_ps(r2, r3);
+    const __m512 a3 = _mm512_unpackhi_ps(r2, r3);
+    b[i] = _mm512_shuffle_ps(a0, a2, 0x44);
+    b[i + 1] = _mm512_shuffle_ps(a0, a2, 0xee);
+    b[i + 2] = _mm512_shuffle_ps(a1, a3, 0x44);
+    b[i + 3] = _mm512_shuffle_ps(a1, a3, 0xee);
   }
-  for (int i = 0; i < 16; i += 4) {  // b[i + c] quarter k: rows i..i+3 of column 4 k + c
-    b[i] = _mm512_shuffle_ps(a[i], a[i + 2], 0x44);
-    b[i + 1] = _mm512_shuffle_ps(a[i], a[i + 2], 0xee);
-    b[i + 2] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0x44);
-    b[i + 3] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0xee);
-  }
-  for (int c = 0; c < 4; ++c) {
-    const __m512 lo = _mm512_shuffle_f32x4(b[c], b[4 + c], 0x88);
-    const __m512 hi = _mm512_shuffle_f32x4(b[c], b[4 + c], 0xdd);
-    const __m512 lo2 = _mm512_shuffle_f32x4(b[8 + c], b[12 + c], 0x88);
-    const __m512 hi2 = _mm512_shuffle_f32x4(b[8 + c], b[12 + c], 0xdd);
-    rows[c].v = _mm512_shuffle_f32x4(lo, lo2, 0x88);
-    rows[8 + c].v = _mm512_shuffle_f32x4(lo, lo2, 0xdd);
-    rows[4 + c].v = _mm512_shuffle_f32x4(hi, hi2, 0x88);
-    rows[12 + c].v = _mm512_shuffle_f32x4(hi, hi2, 0xdd);
+  TENON_UNROLL
+  for (int c = 0; c < 4; ++c) {  // quarters of b[c]: column c, c + 4 of one half, then of the other
+    columns[c].v = _mm512_shuffle_f32x4(b[c], b[4 + c], 0x88);
+    columns[4 + c].v = _mm512_shuffle_f32x4(b[c], b[4 + c], 0xdd);
   }
 }
 TENON_LANE float sum(F32x16 a) {
@@ -137,6 +140,10 @@ TENON_LANE float largest(F32x16 a) {
   return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
 }
 
+TENON_LANE bool all_finite(F32x16 a) {
+  constexpr int infinities_and_nans = 0x01 | 0x08 | 0x10 | 0x80;
+  return _mm512_fpclass_ps_mask(a.v, infinities_and_nans) == 0;
+}
 TENON_LANE I32x16 broadcast_int(std::int32_t x) {
   return {_mm512_set1_epi32(x)};
 }

@@ -5,6 +5,7 @@
 // such: a compiler may contract it; fma() says that it is one rounding.
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -109,10 +110,10 @@ inline F32x16 power_of_two(F32x16 n) {
 inline F32x16 swap_pairs(F32x16 a) {
   return detail::each([&](int i) { return a.lane[i ^ 1]; });
 }
-// Lane j of row i becomes lane i of row j.
-inline void transpose(F32x16 (&rows)[16]) {
-  for (int i = 0; i < 16; ++i) {
-    for (int j = 0; j < i; ++j) std::swap(rows[i].lane[j], rows[j].lane[i]);
+// Eight columns of sixteen rows at `stride` floats: lane r of columns[c] is rows[r * stride + c].
+inline void load_transposed(const float* rows, std::ptrdiff_t stride, F32x16 (&columns)[8]) {
+  for (int c = 0; c < 8; ++c) {
+    columns[c] = detail::each([&](int r) { return rows[r * stride + c]; });
   }
 }
 // Sum and maximum of the lanes in a fixed tree: lane i with i + 8, then 4, 2, 1.
@@ -128,6 +129,12 @@ inline float largest(F32x16 a) {
       a.lane[i] = a.lane[i] > a.lane[i + half] ? a.lane[i] : a.lane[i + half];
   }
   return a.lane[0];
+}
+
+inline bool all_finite(F32x16 a) {
+  bool all = true;
+  for (const float lane : a.lane) all = all && std::isfinite(lane);
+  return all;
 }
 
 // ---- integers ----

@@ -35,12 +35,6 @@ inline constexpr int most_tiles_a_call = 12;
 
 }  // namespace tenon::inline TENON_ABI
 
-#if defined(__clang__)
-#define TENON_UNROLL _Pragma("unroll")
-#else
-#define TENON_UNROLL _Pragma("GCC unroll 32")
-#endif
-
 #define TENON_LEAF_FILE "linear_leaves.inl"
 #include "for_each_isa.inl"
 #define TENON_LEAF_FILE "int8_leaves.inl"
@@ -61,7 +55,6 @@ namespace tenon::inline TENON_ABI::avx512vnni {
 #pragma GCC diagnostic pop
 #endif
 #endif
-#undef TENON_UNROLL
 
 namespace tenon::inline TENON_ABI {
 

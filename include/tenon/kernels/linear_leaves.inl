@@ -25,14 +25,15 @@ TENON_LEAF inline F32x16 weights_at(Bf16, const std::byte* at) {
   return load_bf16(reinterpret_cast<const std::uint16_t*>(at));
 }
 
-// Vector j of a block's quants, 0 <= j < 8: bytes (k = 4 j .. 4 j + 3) of 16 rows, as stored.
+// Sixteen rows' quants of k = 16 half + 4 j .. + 3 of a block, as stored; 0 <= j < 4, half 0 or 1.
 template <class F>
-TENON_LEAF inline __attribute__((always_inline)) Bytes64 quants_at(const std::byte* block, int j) {
+TENON_LEAF inline __attribute__((always_inline)) Bytes64 quants_at(const std::byte* block, int j,
+                                                                   int half) {
   if constexpr (TileLayout<F>::nibbles) {
-    if (j >= 4) return high_nibbles(load_bytes64(block + 64 * (j - 4)));
-    return low_nibbles(load_bytes64(block + 64 * j));
+    const Bytes64 both = load_bytes64(block + 64 * j);
+    return half == 0 ? low_nibbles(both) : high_nibbles(both);
   } else {
-    return load_bytes64(block + 64 * j);
+    return load_bytes64(block + 64 * (4 * half + j));
   }
 }
 
@@ -128,7 +129,7 @@ TENON_LEAF inline const std::byte* decode_blocks(const LinearTile& tile, Dim, Di
     const F32x16 d = load_half(scales);
     for (int j = 0; j < 8; ++j, to += 4 * 16) {
       F32x16 q[4];
-      widen_bytes64(quants_at<F>(from, j), q);
+      widen_bytes64(quants_at<F>(from, j % 4, j / 4), q);
       for (int i = 0; i < 4; ++i) {
         if constexpr (Layout::minima) {
           store(to + 16 * i, fma(d, q[i], load_half(scales + 16)));
@@ -180,14 +181,15 @@ constexpr PanelSource panel_source_of() {
   }
 }
 
-// Fetches the weights of the next cut while this one computes: part `part` of `parts` of what
-// `count` tiles hold from byte `first` on, `bytes` each.
+// Fetches the weights of the next cut while this one computes: part `part` of `parts` of what each
+// of `count` tiles holds from byte `first` on, `bytes` each.
 inline void prefetch_part(const LinearTile* tiles, int count, Dim first, Dim bytes, Dim part,
                           Dim parts) {
-  const Dim lines = bytes / 64;
-  const Dim end = lines * count * (part + 1) / parts;
-  for (Dim i = lines * count * part / parts; i < end; ++i) {
-    __builtin_prefetch(tiles[i / lines].weights.values + first + i % lines * 64, 0, 2);
+  const Dim begin = bytes * part / parts / 64 * 64;
+  const Dim end = bytes * (part + 1) / parts / 64 * 64;
+  for (int r = 0; r < count; ++r) {
+    const std::byte* from = tiles[r].weights.values + first;
+    for (Dim i = begin; i < end; i += 64) __builtin_prefetch(from + i, 0, 2);
   }
 }
 

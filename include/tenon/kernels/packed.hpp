@@ -106,6 +106,11 @@ struct TileWeights {
   const std::byte* scales = nullptr;
 };
 
+// What pack() calls when the caller does not ask how far it is.
+struct IgnoreBytes {
+  void operator()(std::span<const std::byte>) const {}
+};
+
 // A weight matrix [out, in] in one format of the list `Formats`, ready for linear().
 template <class Formats>
 class PackedMatrix {
@@ -113,9 +118,11 @@ class PackedMatrix {
   PackedMatrix() = default;
 
   // Packs `rows`, the file's [out, in] of the format with this tag, on all threads of `team`; each
-  // touches first the rows it will later read. ShapeError when the bytes are not out rows of in.
+  // touches first the rows it will later read. Calls read(bytes) from any of them for each part of
+  // `rows` that is not needed any more. ShapeError when the bytes are not out rows of in.
+  template <class Read = IgnoreBytes>
   static PackedMatrix pack(int tag, std::span<const std::byte> rows, Dim out, Dim in,
-                           Executor& team) {
+                           Executor& team, Read&& read = {}) {
     return FormatList<Formats>::visit(tag, [&]<class F>(F) {
       check_size<F>(rows.size(), out, in);
       PackedMatrix packed;
@@ -123,7 +130,7 @@ class PackedMatrix {
       packed.out_ = out;
       packed.in_ = in;
       packed.template lay_out<F>();
-      packed.template fill<F>(rows.data(), team);
+      packed.template fill<F>(rows, team, read);
       return packed;
     });
   }
@@ -185,11 +192,19 @@ class PackedMatrix {
     }
   }
 
-  template <class F>
-  void fill(const std::byte* rows, Executor& team) {
+  template <class F, class Read>
+  void fill(std::span<const std::byte> rows, Executor& team, Read& read) {
+    const std::size_t tile_bytes = tile_rows * row_bytes<F>(in_);
+    const auto some = static_cast<Dim>((std::max)(std::size_t{1}, (std::size_t{4} << 20) / tile_bytes));
     team.run([&](Worker worker) {
       const Range mine = share(tiles(), worker);
-      for (Dim t = mine.begin; t < mine.end; ++t) fill_tile<F>(rows, t);
+      for (Dim first = mine.begin; first < mine.end; first += some) {
+        const Dim last = (std::min)(first + some, mine.end);
+        for (Dim t = first; t < last; ++t) fill_tile<F>(rows.data(), t);
+        const std::size_t from = static_cast<std::size_t>(first) * tile_bytes;
+        const std::size_t to = (std::min)(static_cast<std::size_t>(last) * tile_bytes, rows.size());
+        read(rows.subspan(from, to - from));
+      }
     });
   }
   template <class F>

@@ -11,8 +11,9 @@ namespace tenon::inline TENON_ABI {
 // Satisfies ModelSession.
 class AnySession {
  public:
-  template <ModelSession S>
-  requires(!std::same_as<S, AnySession>) explicit AnySession(S session)
+  template <class S>
+  requires(!std::same_as<S, AnySession>) && ModelSession<S>
+  explicit AnySession(S session)
       : self_(std::make_unique<Holder<S>>(std::move(session))) {}
 
   int vocab() const { return self_->vocab(); }
@@ -73,8 +74,9 @@ class AnyModel {
  public:
   using Session = AnySession;
 
-  template <Model M>
-  requires(!std::same_as<M, AnyModel>) explicit AnyModel(M model)
+  template <class M>
+  requires(!std::same_as<M, AnyModel>) && Model<M>
+  explicit AnyModel(M model)
       : self_(std::make_shared<Holder<M>>(std::move(model))) {}
 
   int vocab() const { return self_->vocab(); }

@@ -32,9 +32,10 @@ class Loader {
                        type_name(tensor.ggml_type),
                        "; add the format to the type's list or convert the file");
     }
-    to = PackedMatrix<Formats>::pack(tag, tensor.data, out.size, in.size, executor_);
+    to = PackedMatrix<Formats>::pack(
+        tag, tensor.data, out.size, in.size, executor_,
+        [this](std::span<const std::byte> part) { source_.done_with(part); });
     bytes_ += to.bytes();
-    source_.done_with(tensor);
   }
 
   void vector(std::string_view name, std::vector<float>& to, Axis n) {

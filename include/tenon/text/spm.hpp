@@ -142,11 +142,9 @@ class Spm final : public TextAlgorithm {
     }
     unknown_ = vocabulary.unknown().value_or(-1);
     if (unknown_ < 0 && !vocabulary.spells_every_byte()) {
-      fail<LoadError>(
-          "a tokenizer of the kind \"llama\" must have a byte piece for each of the 256 bytes or "
-          "an "
-          "unknown piece, this one has neither; convert the checkpoint again with a current "
-          "converter");
+      fail<LoadError>("a vocabulary of the kind \"llama\" must have all 256 byte pieces or an ",
+                      "unknown piece, this one has neither; convert the checkpoint again with a ",
+                      "current converter");
     }
     const std::vector<PieceSplits::Item> pieces = merging_pieces(vocabulary);
     const std::vector<PieceSplits::Item> loose = read_characters(pieces);
@@ -276,7 +274,7 @@ class Spm final : public TextAlgorithm {
         const std::string_view b = std::string_view(line).substr(gap + 1);
         left = find(a);
         right = find(b);
-        whole = find(message(a, b));
+        whole = find(std::string(a).append(b));
       }
       if (!left || !right || !whole) {
         fail<LoadError>("entry ", rules.size(),

@@ -68,8 +68,9 @@ class Tokenizer {
   }
 
   // The ids of a text; empty for an empty text, but for bos and eos. Any bytes are legal: what is
-  // not UTF-8 is spelled in byte pieces. O(n log n). TokenizerError when bos or eos is asked for
-  // and the vocabulary has none, or the text is longer than 2^31 - 1 bytes.
+  // not UTF-8 is spelled in byte pieces. A start id is put in front also of a text that spells one
+  // itself; whoever renders templates asks for none. O(n log n). TokenizerError when bos or eos is
+  // asked for and the vocabulary has none, or the text is longer than 2^31 - 1 bytes.
   std::vector<Token> encode(std::string_view text, EncodeOptions options = {}) const {
     if (text.size() > most_bytes) {
       fail<TokenizerError>("a text must have at most ", most_bytes,

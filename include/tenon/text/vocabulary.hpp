@@ -46,7 +46,8 @@ class Vocabulary {
     for (const std::optional<Token> end :
          {v.eos_, v.read_id(metadata, "tokenizer.ggml.eot_token_id"),
           v.read_id(metadata, "tokenizer.ggml.eom_token_id")}) {
-      if (end) v.ends_.push_back(*end);
+      const bool known = std::find(v.ends_.begin(), v.ends_.end(), end) != v.ends_.end();
+      if (end && !known) v.ends_.push_back(*end);
     }
     return v;
   }
