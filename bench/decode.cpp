@@ -18,12 +18,18 @@ using namespace tenon;
 
 using RunTime = zoo::Llama<Contiguous<F32>, F32>;
 using Pinned = zoo::Llama<Contiguous<F32>, F32,
-                          zoo::LlamaSizes{.width = 64, .layers = 5, .vocab = 512, .heads = 8, .kv_heads = 4,
-                                          .head_dim = 8, .hidden = 172}>;
+                          zoo::LlamaSizes{.width = 64,
+                                          .layers = 5,
+                                          .vocab = 512,
+                                          .heads = 8,
+                                          .kv_heads = 4,
+                                          .head_dim = 8,
+                                          .hidden = 172}>;
 
 std::filesystem::path model_file() {
   const char* shared = std::getenv("TENON_SHARED");
-  return std::filesystem::path(shared == nullptr ? "../shared" : shared) / "models/stories260K.gguf";
+  return std::filesystem::path(shared == nullptr ? "../shared" : shared) /
+         "models/stories260K.gguf";
 }
 
 template <class M>
@@ -43,19 +49,29 @@ void decode(benchmark::State& state) {
     seconds += result.timings.decode_seconds;
     if (result.ids.size() != count) state.SkipWithError("the story ended early");
   }
-  state.counters["decode_tokens/s"] = (count - 1) * static_cast<double>(state.iterations()) / seconds;
+  state.counters["decode_tokens/s"] =
+      (count - 1) * static_cast<double>(state.iterations()) / seconds;
 }
-BENCHMARK_TEMPLATE(decode, RunTime)->Name("decode/run_time_sizes")->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_TEMPLATE(decode, Pinned)->Name("decode/pinned_sizes")->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_TEMPLATE(decode, RunTime)
+    ->Name("decode/run_time_sizes")
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_TEMPLATE(decode, Pinned)
+    ->Name("decode/pinned_sizes")
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 // The machine's bounds, measured before anything else.
 const bool told = [] {
   SerialExecutor serial;
   const Isa isa = choose_isa();
   benchmark::AddCustomContext("instruction set", std::string(name_of(isa)));
-  benchmark::AddCustomContext("f32 peak GFLOP/s, one thread", message(bench::MachineBounds().f32_gflops(1)));
-  benchmark::AddCustomContext("read GB/s, 1 MB, one thread", message(read_bandwidth(1 << 20, serial, isa) / 1e9));
-  benchmark::AddCustomContext("read GB/s, 1 GB, one thread", message(read_bandwidth(std::size_t{1} << 30, serial, isa) / 1e9));
+  benchmark::AddCustomContext("f32 peak GFLOP/s, one thread",
+                              message(bench::MachineBounds().f32_gflops(1)));
+  benchmark::AddCustomContext("read GB/s, 1 MB, one thread",
+                              message(read_bandwidth(1 << 20, serial, isa) / 1e9));
+  benchmark::AddCustomContext("read GB/s, 1 GB, one thread",
+                              message(read_bandwidth(std::size_t{1} << 30, serial, isa) / 1e9));
   return true;
 }();
 

@@ -44,7 +44,9 @@ class Writer {
   void write(const std::string& path) const { write_gguf(path, metadata_, tensors_); }
 
  private:
-  void put(std::string key, Dim value) { metadata_.set(std::move(key), static_cast<std::uint32_t>(value)); }
+  void put(std::string key, Dim value) {
+    metadata_.set(std::move(key), static_cast<std::uint32_t>(value));
+  }
 
   // Unknown, start, end, the 256 bytes, then invented words.
   void vocabulary() {
@@ -62,9 +64,12 @@ class Writer {
       kinds.push_back(1);
     }
     metadata_.set("tokenizer.ggml.model", "llama");
-    metadata_.set("tokenizer.ggml.tokens", MetaValue{MetaType::array, MetaType::string, std::move(pieces)});
-    metadata_.set("tokenizer.ggml.scores", MetaValue{MetaType::array, MetaType::f32, std::move(scores)});
-    metadata_.set("tokenizer.ggml.token_type", MetaValue{MetaType::array, MetaType::i32, std::move(kinds)});
+    metadata_.set("tokenizer.ggml.tokens",
+                  MetaValue{MetaType::array, MetaType::string, std::move(pieces)});
+    metadata_.set("tokenizer.ggml.scores",
+                  MetaValue{MetaType::array, MetaType::f32, std::move(scores)});
+    metadata_.set("tokenizer.ggml.token_type",
+                  MetaValue{MetaType::array, MetaType::i32, std::move(kinds)});
     put("tokenizer.ggml.bos_token_id", 1);
     put("tokenizer.ggml.eos_token_id", 2);
     put("tokenizer.ggml.unknown_token_id", 0);
@@ -96,7 +101,8 @@ class Writer {
   // Rows that do not fill whole blocks of the format are stored as f16.
   void matrix(const std::string& name, Dim out, Dim in) {
     const int wanted = tag_of_ggml_type<Formats>(format_);
-    const bool fits = FormatList<Formats>::visit(wanted, [&]<class F>(F) { return in % F::block == 0; });
+    const bool fits =
+        FormatList<Formats>::visit(wanted, [&]<class F>(F) { return in % F::block == 0; });
     const int tag = fits ? wanted : tag_of_ggml_type<Formats>(F16::ggml_type);
     std::vector<float> row(static_cast<std::size_t>(in));
     auto& bytes = data_.emplace_back();
@@ -126,7 +132,8 @@ class Writer {
 void synthesize(const std::string& out, std::string_view shape, std::string_view format) {
   const int tag = tag_of_name<Formats>(format);
   if (tag < 0) {
-    fail<RequestError>("--format must be one of ", FormatList<Formats>::names(), ", it is \"", printable(format), "\"");
+    fail<RequestError>("--format must be one of ", FormatList<Formats>::names(), ", it is \"",
+                       printable(format), "\"");
   }
   const int type = FormatList<Formats>::visit(tag, []<class F>(F) { return F::ggml_type; });
   std::string names;
@@ -143,7 +150,9 @@ int main(int argc, char** argv) {
   std::string out, shape = "llama-1b", format = "q8_0";
   CLI::App app("Writes a model file with random weights.", "bench_synth");
   app.add_option("OUT", out, "the .gguf file to write")->required();
-  app.add_option("--shape", shape, "llama-1b, smol-135m, small-50m or stories-260k")->capture_default_str();
-  app.add_option("--format", format, "of the matrices: f32, f16, bf16, q8_0, q4_0 or q4_1")->capture_default_str();
+  app.add_option("--shape", shape, "llama-1b, smol-135m, small-50m or stories-260k")
+      ->capture_default_str();
+  app.add_option("--format", format, "of the matrices: f32, f16, bf16, q8_0, q4_0 or q4_1")
+      ->capture_default_str();
   return run_program(app, argc, argv, [&] { synthesize(out, shape, format); });
 }

@@ -1,4 +1,4 @@
-// expect: tenon: Entry<"architecture", Models...> takes complete model types
+// expect: tenon: an Entry takes the name of an architecture and complete model types
 #include <tenon/zoo/registry.hpp>
 using namespace tenon;
 

@@ -1,4 +1,4 @@
-// expect: tenon: Kinds takes 1 to 8 block types; differences in numbers belong in metadata
+// expect: tenon: Kinds takes 1 to 8 block types
 #include <tenon/zoo/llama.hpp>
 using namespace tenon;
 

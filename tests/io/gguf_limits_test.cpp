@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "io/allocations.hpp"
+#include "allocations.hpp"
 #include "io/errors.hpp"
 #include "io/files.hpp"
 #include "io/gguf_bytes.hpp"

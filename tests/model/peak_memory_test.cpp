@@ -30,7 +30,8 @@ std::size_t peak_of(std::vector<std::string> command) {
 }  // namespace
 
 TEST_CASE("a 100 MB model is held once", "[memory]") {
-  const auto folder = std::filesystem::temp_directory_path() / ("tenon_peak_" + std::to_string(::getpid()));
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("tenon_peak_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   const std::string file = (folder / "small.gguf").string();
   REQUIRE(peak_of({TENON_SYNTH, file, "--shape", "small-50m", "--format", "f16"}) > 0);
@@ -38,7 +39,8 @@ TEST_CASE("a 100 MB model is held once", "[memory]") {
   CHECK(bytes > 90'000'000);
   constexpr std::size_t context = 512;
   constexpr std::size_t cache = context * 2 * 7 * 256 * 2;  // rows, planes, layers, values, bytes
-  const std::size_t peak = peak_of({TENON_GENERATE, file, "--max-tokens", "8", "--ctx", "512", "--cache", "f16"});
+  const std::size_t peak =
+      peak_of({TENON_GENERATE, file, "--max-tokens", "8", "--ctx", "512", "--cache", "f16"});
   std::filesystem::remove_all(folder);
   INFO("file " << bytes << ", cache " << cache << ", peak " << peak);
   CHECK(peak > bytes);

@@ -1,9 +1,8 @@
 // What a session accepts, refuses, allocates and survives.
-#include <atomic>
 #include <cstdlib>
-#include <new>
 #include <thread>
 
+#include "allocations.hpp"
 #include "catch.hpp"
 #include "golden/reference.hpp"
 #include "model/synthetic.hpp"
@@ -11,21 +10,6 @@
 
 using namespace tenon;
 using Catch::Matchers::Contains;
-
-namespace {
-std::atomic<long> allocations{0};
-}
-void* operator new(std::size_t n) {
-  ++allocations;
-  if (void* p = std::malloc(n)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept {
-  std::free(p);
-}
-void operator delete(void* p, std::size_t) noexcept {
-  std::free(p);
-}
 
 namespace {
 
@@ -167,10 +151,10 @@ TEST_CASE("a step allocates nothing", "[session]") {
                        {&last, 1}},
                       matrix(logits.data(), 1, 1003));
     };
-    const long before = allocations;
+    const std::size_t before = test::allocations_so_far();
     step(16);
     for (int i = 0; i < 20; ++i) step(1);
-    CHECK(allocations == before);
+    CHECK(test::allocations_so_far() == before);
   }
 }
 

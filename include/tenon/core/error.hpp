@@ -54,8 +54,7 @@ class Piece {
   Piece(const char* text) : text_(text) {}
   Piece(char c) : text_(digits_, 1) { digits_[0] = c; }
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Piece(T number) {
+  requires std::is_arithmetic_v<T> Piece(T number) {
     if constexpr (std::is_floating_point_v<T>) {
       print(static_cast<double>(number));
     } else if constexpr (std::is_signed_v<T>) {
@@ -69,8 +68,12 @@ class Piece {
   std::string_view text() const { return text_; }
 
  private:
-  [[gnu::noinline]] void print(long long n) { end(std::to_chars(digits_, digits_ + sizeof digits_, n)); }
-  [[gnu::noinline]] void print(unsigned long long n) { end(std::to_chars(digits_, digits_ + sizeof digits_, n)); }
+  [[gnu::noinline]] void print(long long n) {
+    end(std::to_chars(digits_, digits_ + sizeof digits_, n));
+  }
+  [[gnu::noinline]] void print(unsigned long long n) {
+    end(std::to_chars(digits_, digits_ + sizeof digits_, n));
+  }
   [[gnu::noinline]] void print(double x) {
     end(std::to_chars(digits_, digits_ + sizeof digits_, x, std::chars_format::general, 6));
   }

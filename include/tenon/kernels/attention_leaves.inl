@@ -94,18 +94,19 @@ TENON_LEAF inline float soften(float* scores, std::uint64_t keep, float* maximum
     top = max(top, kept[g]);
   }
   const float tile_maximum = largest(top);
-  const bool empty = tile_maximum == -std::numeric_limits<float>::infinity();
   const float raised = *maximum > tile_maximum ? *maximum : tile_maximum;
+  // With no score above minus infinity yet, any finite shift gives weights of zero, and a NaN
+  // passes.
+  const float shift = raised == -std::numeric_limits<float>::infinity() ? 0.0f : raised;
   F32x16 total = zero();
   for (int g = 0; g < 4; ++g) {
-    const bool used = !empty && (keep >> (16 * g) & 0xffffu) != 0;
-    const F32x16 weight = used ? exponential(sub(kept[g], broadcast(raised))) : zero();
+    const bool used = (keep >> (16 * g) & 0xffffu) != 0;
+    const F32x16 weight = used ? exponential(sub(kept[g], broadcast(shift))) : zero();
     store(scores + 16 * g, weight);
     total = add(total, weight);
   }
-  if (empty) return 1.0f;
   alignas(64) float factor[16];
-  store(factor, exponential(broadcast(*maximum - raised)));
+  store(factor, exponential(broadcast(*maximum - shift)));
   *maximum = raised;
   *denominator = std::fma(*denominator, factor[0], sum(total));
   return factor[0];

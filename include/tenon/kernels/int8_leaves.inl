@@ -143,9 +143,6 @@ TENON_LEAF inline void integer_gemv(const LinearTile* tiles, int count, const Li
 template <class F, int R>
 TENON_LEAF inline void integer_gemm(const LinearTile* tiles, int count, const LinearRows& rows) {
   using Layout = TileLayout<F>;
-  if constexpr (R > 1) {
-    if (count <= R / 2) return integer_gemm<F, R / 2>(tiles, count, rows);
-  }
   constexpr bool spread = ByteDot::tokens > 1;
   constexpr Dim value_room = spreads_quants<F> ? integer_blocks * spread_stride<F> : 0;
   constexpr Dim scale_room = spread ? integer_blocks * spread_scales<F> : 0;

@@ -209,13 +209,17 @@ TENON_LANE Bytes64 low_nibbles(Bytes64 a) {
 TENON_LANE Bytes64 high_nibbles(Bytes64 a) {
   return low_nibbles({_mm256_srli_epi16(a.low, 4), _mm256_srli_epi16(a.high, 4)});
 }
-TENON_LANE F32x16 widen_bytes_at(Bytes64 a, int bits) {
+template <int Bits>
+TENON_LANE F32x16 widen_bytes_at(Bytes64 a) {
   const __m256i mask = _mm256_set1_epi32(255);
-  return {_mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(a.low, bits), mask)),
-          _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(a.high, bits), mask))};
+  return {_mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(a.low, Bits), mask)),
+          _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(a.high, Bits), mask))};
 }
 TENON_LANE void widen_bytes64(Bytes64 a, F32x16 (&to)[4]) {
-  for (int j = 0; j < 4; ++j) to[j] = widen_bytes_at(a, 8 * j);
+  to[0] = widen_bytes_at<0>(a);
+  to[1] = widen_bytes_at<8>(a);
+  to[2] = widen_bytes_at<16>(a);
+  to[3] = widen_bytes_at<24>(a);
 }
 TENON_LANE F32x16 float_of_bits(I32x16 a) {
   return {_mm256_castsi256_ps(a.low), _mm256_castsi256_ps(a.high)};

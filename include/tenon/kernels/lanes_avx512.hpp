@@ -180,12 +180,16 @@ TENON_LANE Bytes64 low_nibbles(Bytes64 a) {
 TENON_LANE Bytes64 high_nibbles(Bytes64 a) {
   return low_nibbles({_mm512_srli_epi16(a.v, 4)});
 }
-TENON_LANE F32x16 widen_bytes_at(Bytes64 a, unsigned bits) {
+template <int Bits>
+TENON_LANE F32x16 widen_bytes_at(Bytes64 a) {
   return {
-      _mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32(a.v, bits), _mm512_set1_epi32(255)))};
+      _mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32(a.v, Bits), _mm512_set1_epi32(255)))};
 }
 TENON_LANE void widen_bytes64(Bytes64 a, F32x16 (&to)[4]) {
-  for (unsigned j = 0; j < 4; ++j) to[j] = widen_bytes_at(a, 8 * j);
+  to[0] = widen_bytes_at<0>(a);
+  to[1] = widen_bytes_at<8>(a);
+  to[2] = widen_bytes_at<16>(a);
+  to[3] = widen_bytes_at<24>(a);
 }
 TENON_LANE F32x16 float_of_bits(I32x16 a) {
   return {_mm512_castsi512_ps(a.v)};

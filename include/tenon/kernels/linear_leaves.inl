@@ -87,7 +87,7 @@ TENON_LEAF inline void finish(const LinearTile& tile, Dim token, const float* su
 template <class F, int R>
 TENON_LEAF inline void gemv_group(const LinearTile* tiles, int count, const LinearRows& rows) {
   if constexpr (R > 1) {
-    constexpr int smaller = R > 4 ? R - 2 : R - 1;
+    constexpr int smaller = R > 4 ? R - 4 : R / 2;
     if (count <= smaller) return gemv_group<F, smaller>(tiles, count, rows);
   }
   const std::byte* weights[R];
@@ -196,8 +196,8 @@ inline void prefetch_part(const LinearTile* tiles, int count, Dim first, Dim byt
 template <int R>
 TENON_LEAF inline void gemm_group(const LinearTile* tiles, int count, const LinearRows& rows,
                                   const PanelSource& source) {
-  if constexpr (R > 1) {
-    if (count <= R / 2) return gemm_group<R / 2>(tiles, count, rows, source);
+  if constexpr (R > 3) {
+    if (count <= 3) return gemm_group<3>(tiles, count, rows, source);
   }
   alignas(64) float panel[panel_room * 16];
   alignas(64) float sums[pass_tokens * R * 16];

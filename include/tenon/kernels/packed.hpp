@@ -195,7 +195,8 @@ class PackedMatrix {
   template <class F, class Read>
   void fill(std::span<const std::byte> rows, Executor& team, Read& read) {
     const std::size_t tile_bytes = tile_rows * row_bytes<F>(in_);
-    const auto some = static_cast<Dim>((std::max)(std::size_t{1}, (std::size_t{4} << 20) / tile_bytes));
+    const auto some =
+        static_cast<Dim>((std::max)(std::size_t{1}, (std::size_t{4} << 20) / tile_bytes));
     team.run([&](Worker worker) {
       const Range mine = share(tiles(), worker);
       for (Dim first = mine.begin; first < mine.end; first += some) {

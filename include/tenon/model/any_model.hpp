@@ -12,8 +12,7 @@ namespace tenon::inline TENON_ABI {
 class AnySession {
  public:
   template <class S>
-  requires(!std::same_as<S, AnySession>) && ModelSession<S>
-  explicit AnySession(S session)
+  requires(!std::same_as<S, AnySession>) && ModelSession<S> explicit AnySession(S session)
       : self_(std::make_unique<Holder<S>>(std::move(session))) {}
 
   int vocab() const { return self_->vocab(); }
@@ -75,8 +74,7 @@ class AnyModel {
   using Session = AnySession;
 
   template <class M>
-  requires(!std::same_as<M, AnyModel>) && Model<M>
-  explicit AnyModel(M model)
+  requires(!std::same_as<M, AnyModel>) && Model<M> explicit AnyModel(M model)
       : self_(std::make_shared<Holder<M>>(std::move(model))) {}
 
   int vocab() const { return self_->vocab(); }

@@ -15,7 +15,7 @@ namespace tenon::inline TENON_ABI {
 template <FixedString Architecture, class... Models>
 struct Entry {
   static_assert(sizeof...(Models) >= 1 && (Model<Models> && ...),
-                "tenon: Entry<\"architecture\", Models...> takes complete model types");
+                "tenon: an Entry takes the name of an architecture and complete model types");
   static constexpr std::string_view architecture = Architecture.view();
 
   // An AnyModel of the first type that fits, or null when none does.

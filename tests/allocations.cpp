@@ -6,10 +6,11 @@
 #include <new>
 
 namespace {
-std::atomic<std::size_t> allocated{0};
+std::atomic<std::size_t> allocated{0}, calls{0};
 
 void* counted(std::size_t bytes) noexcept {
   allocated += bytes;
+  ++calls;
   return std::malloc(bytes > 0 ? bytes : 1);
 }
 void* counted_or_throw(std::size_t bytes) {
@@ -20,6 +21,10 @@ void* counted_or_throw(std::size_t bytes) {
 
 std::size_t test::bytes_allocated_so_far() {
   return allocated;
+}
+
+std::size_t test::allocations_so_far() {
+  return calls;
 }
 
 void* operator new(std::size_t bytes) {

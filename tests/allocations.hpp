@@ -1,11 +1,12 @@
 #pragma once
-// How much a call takes from operator new, freed again or not. Link allocations.cpp.
+// How much, and how often, a call takes from operator new, freed again or not. Link allocations.cpp.
 #include <cstddef>
 #include <utility>
 
 namespace test {
 
 std::size_t bytes_allocated_so_far();
+std::size_t allocations_so_far();
 
 template <class Call>
 std::size_t bytes_allocated_by(Call&& call) {

@@ -1,0 +1,186 @@
+// The attention loop against softmax attention in double, and every instruction set against the
+// scalar one bit for bit: layouts of heads, lengths around tile borders, masks with holes.
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "catch.hpp"
+#include "kernels/weights.hpp"
+#include "tenon/attn/attend.hpp"
+#include "tenon/cache/contiguous.hpp"
+
+using namespace tenon;
+using weights::normal;
+using weights::same_bits;
+using weights::supported_isas;
+
+namespace {
+
+// Every key but each third one, and never a later one: partial everywhere.
+struct Holes {
+  static constexpr bool bounded = false, looks_ahead = false;
+  Rows reach(Rows queries, int) const { return {0, queries.high}; }
+  Coverage classify(Rows, Rows) const { return Coverage::partial; }
+  bool keep(int query, int key) const { return key <= query && (key % 3 != 0 || key == query); }
+};
+// Nothing is kept by odd queries.
+struct Nothing {
+  static constexpr bool bounded = false, looks_ahead = false;
+  Rows reach(Rows queries, int) const { return {0, queries.high}; }
+  Coverage classify(Rows, Rows) const { return Coverage::partial; }
+  bool keep(int query, int key) const { return query % 2 == 0 && key <= query; }
+};
+struct SoftCap {
+  float logit(float score, int, int, int) const { return 5 * std::tanh(score / 5); }
+};
+
+struct Problem {
+  AttentionShape shape;
+  int tokens = 0;
+  std::vector<float> keys, values, queries;
+
+  Problem(Dim heads, Dim kv_heads, Dim dim, int n)
+      : shape{heads, kv_heads, dim, dim, 1}, tokens(n) {
+    keys = normal(n * kv_heads * dim, 1);
+    values = normal(n * kv_heads * dim, 2);
+    queries = normal(n * heads * dim, 3);
+  }
+};
+
+template <class F, class M, class S>
+std::vector<float> attention(const Problem& p, Isa isa, const M& mask, const S& score) {
+  const Dim row = p.shape.kv_heads * p.shape.key_dim;
+  const RowSpec spec{{row, row}, 0};
+  Contiguous<F> cache({&spec, 1}, {.seqs = 1, .context = p.tokens}, 0);
+  for (int t = 0; t < p.tokens; ++t) {
+    encode_row<F>(p.keys.data() + t * row, row, cache.row(SeqId{0}, 0, 0, t));
+    encode_row<F>(p.values.data() + t * row, row, cache.row(SeqId{0}, 0, 1, t));
+  }
+  const SeqStep seq{SeqId{0}, 0, p.tokens, 0, nullptr};
+  const Step step{{&seq, 1}, {}, p.tokens};
+  std::vector<float> out(p.queries.size(), -1.0f);
+  const Dim width = p.shape.heads * p.shape.key_dim;
+  SerialExecutor serial;
+  const auto run = [&](Workspace& work) {
+    Cpu cpu(isa, Activations::f32, serial, work);
+    attend(cpu, cache, 0, step, matrix(p.queries.data(), p.tokens, width),
+           matrix(out.data(), p.tokens, width), p.shape, 0.25f, mask, score);
+  };
+  Workspace measure;
+  run(measure);
+  Workspace work(measure.peak());
+  run(work);
+  return out;
+}
+
+// In double, of the values as the cache rounds them. `worst` is the largest error over the bound.
+template <class F, class M, class S>
+double worst_error(const Problem& p, const std::vector<float>& got, const M& mask, const S& score) {
+  const Dim dim = p.shape.key_dim, row = p.shape.kv_heads * dim;
+  const auto rounded = [&](const std::vector<float>& rows) {
+    std::vector<float> out(rows.size());
+    std::vector<std::byte> bytes(row_bytes<F>(row));
+    for (int t = 0; t < p.tokens; ++t) {
+      encode_row<F>(rows.data() + t * row, row, bytes.data());
+      decode_part<F>(bytes.data(), 0, row, out.data() + t * row);
+    }
+    return out;
+  };
+  const std::vector<float> keys = rounded(p.keys), values = rounded(p.values);
+  double worst = 0;
+  for (int t = 0; t < p.tokens; ++t) {
+    for (Dim h = 0; h < p.shape.heads; ++h) {
+      const float* q = p.queries.data() + (t * p.shape.heads + h) * dim;
+      const Dim kv = h / p.shape.group() * dim;
+      std::vector<double> weight(static_cast<std::size_t>(p.tokens));
+      double top = -1e300, total = 0, magnitude = 0;
+      for (int k = 0; k < p.tokens; ++k) {
+        if (!mask.keep(t, k)) continue;
+        double dot = 0;
+        for (Dim d = 0; d < dim; ++d)
+          dot += static_cast<double>(q[d]) *
+                 static_cast<double>(keys[static_cast<std::size_t>(k * row + kv + d)]);
+        const double logit =
+            static_cast<double>(score.logit(static_cast<float>(dot * 0.25), 0, t, k));
+        weight[static_cast<std::size_t>(k)] = logit;
+        top = (std::max)(top, logit);
+        magnitude = (std::max)(magnitude, std::fabs(logit));
+      }
+      for (int k = 0; k < p.tokens; ++k) {
+        double& w = weight[static_cast<std::size_t>(k)];
+        w = mask.keep(t, k) ? std::exp(w - top) : 0;
+        total += w;
+      }
+      for (Dim d = 0; d < dim; ++d) {
+        double exact = 0, spread = 0;
+        for (int k = 0; k < p.tokens; ++k) {
+          const double term =
+              weight[static_cast<std::size_t>(k)] *
+              static_cast<double>(values[static_cast<std::size_t>(k * row + kv + d)]);
+          exact += term;
+          spread += std::fabs(term);
+        }
+        if (total > 0) {
+          exact /= total;
+          spread /= total;
+        }
+        // A logit of size m is off by at most (dim + 8) eps m, its weight relatively by as much;
+        // then come sums over the keys.
+        const double allowed =
+            2 * (static_cast<double>(dim + 8) * (magnitude + 1) + p.tokens) * 0x1p-24 * spread +
+            1e-30;
+        const float y = got[static_cast<std::size_t>((t * p.shape.heads + h) * dim + d)];
+        worst = (std::max)(worst, std::fabs(static_cast<double>(y) - exact) / allowed);
+      }
+    }
+  }
+  return worst;
+}
+
+template <class F, class M, class S>
+void check(const Problem& p, const M& mask, const S& score) {
+  const std::vector<float> scalar = attention<F>(p, Isa::scalar, mask, score);
+  INFO(F::name << ", heads " << p.shape.heads << "/" << p.shape.kv_heads << " x " << p.shape.key_dim
+               << ", " << p.tokens << " tokens");
+  CHECK(worst_error<F>(p, scalar, mask, score) <= 1);
+  for (const Isa isa : supported_isas()) {
+    INFO(name_of(isa));
+    CHECK(same_bits(attention<F>(p, isa, mask, score), scalar));
+  }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("attention: formats, heads, lengths", "[twins]", F32, F16, Q8_0) {
+  for (const int tokens : {1, 15, 16, 17, 63, 64, 65, 130}) {
+    check<TestType>(Problem(4, 2, 8, tokens), Causal{}, PlainScore{});
+    check<TestType>(Problem(3, 1, 20, tokens), Causal{}, PlainScore{});
+  }
+  check<TestType>(Problem(9, 3, 64, 33), Causal{}, PlainScore{});
+  check<TestType>(Problem(2, 2, 80, 20), Causal{}, PlainScore{});
+  check<TestType>(Problem(5, 1, 128, 20), Causal{}, PlainScore{});
+}
+
+TEST_CASE("attention: masks with holes, score hooks, queries that keep nothing", "[twins]") {
+  const Problem p(4, 2, 24, 90);
+  check<F32>(p, Holes{}, PlainScore{});
+  check<F16>(p, Holes{}, SoftCap{});
+  check<F32>(p, Nothing{}, PlainScore{});
+  const std::vector<float> out = attention<F32>(p, choose_isa(), Nothing{}, PlainScore{});
+  for (std::size_t i = 0; i < 4 * 24; ++i) CHECK(out[4 * 24 + i] == 0);  // query 1
+}
+
+TEST_CASE("attention: scores of -6e4 are real, and a key that is masked contributes nothing",
+          "[twins]") {
+  Problem p(1, 1, 8, 70);
+  for (int d = 0; d < 8; ++d) p.queries[static_cast<std::size_t>(d)] = d == 0 ? 240000.0f : 0.0f;
+  p.keys[0] = -1;  // the first query's only score: -6e4
+  const std::vector<float> out = attention<F32>(p, choose_isa(), Causal{}, PlainScore{});
+  for (std::size_t d = 0; d < 8; ++d) CHECK(out[d] == p.values[d]);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t d = 0; d < 8; ++d)
+    p.values[69 * 8 + d] = p.keys[69 * 8 + d] = nan;  // only the last token sees it
+  const std::vector<float> poisoned = attention<F32>(p, choose_isa(), Causal{}, PlainScore{});
+  CHECK(std::memcmp(out.data(), poisoned.data(), 69 * 8 * sizeof(float)) == 0);
+  CHECK(std::isnan(poisoned[69 * 8]));
+}
