@@ -126,6 +126,25 @@ TENON_TARGET("avx512f,avx512vnni") inline double dot_vnni(long rounds) {
   for (int j = 1; j < 24; ++j) sum = _mm512_add_epi32(sum, acc[j]);
   return static_cast<double>(_mm512_reduce_add_epi32(sum));
 }
+TENON_TARGET("avx512f,avx512bw") inline double dot_avx512(long rounds) {
+  __m512i acc[8];
+  BENCH_UNROLL
+  for (int j = 0; j < 8; ++j) acc[j] = _mm512_set1_epi32(j);
+  const __m512i x = _mm512_set1_epi8(1);
+  const __m512i ones = _mm512_set1_epi16(1);
+  for (long i = 0; i < rounds; ++i) {
+    BENCH_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      __m512i pairs;
+      asm volatile("vpmaddubsw %1, %1, %0" : "=v"(pairs) : "v"(x));
+      acc[j] = _mm512_add_epi32(acc[j], _mm512_madd_epi16(pairs, ones));
+    }
+  }
+  __m512i sum = acc[0];
+  BENCH_UNROLL
+  for (int j = 1; j < 8; ++j) sum = _mm512_add_epi32(sum, acc[j]);
+  return static_cast<double>(_mm512_reduce_add_epi32(sum));
+}
 TENON_TARGET("avx2") inline double dot_avx2(long rounds) {
   __m256i acc[8];
   BENCH_UNROLL
@@ -135,7 +154,8 @@ TENON_TARGET("avx2") inline double dot_avx2(long rounds) {
   for (long i = 0; i < rounds; ++i) {
     BENCH_UNROLL
     for (int j = 0; j < 8; ++j) {
-      const __m256i pairs = _mm256_maddubs_epi16(_mm256_xor_si256(x, acc[j]), x);
+      __m256i pairs;
+      asm volatile("vpmaddubsw %1, %1, %0" : "=x"(pairs) : "x"(x));
       acc[j] = _mm256_add_epi32(acc[j], _mm256_madd_epi16(pairs, ones));
     }
   }
@@ -244,6 +264,7 @@ class MachineBounds {
   double dot(long rounds) const {
 #if defined(__x86_64__)
     if (vnni()) return loops::dot_vnni(rounds);
+    if (wide()) return loops::dot_avx512(rounds);
     if (tenon::supported(tenon::Isa::avx2)) return loops::dot_avx2(rounds);
 #endif
     return static_cast<double>(rounds);

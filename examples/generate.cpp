@@ -88,7 +88,9 @@ int main(int argc, char** argv) {
   app.add_option("--min-p", o.sampling.min_p,
                  "draw from tokens at least p times as likely as the best")
       ->capture_default_str();
-  app.add_option("--seed", o.sampling.seed, "of the random draws")->capture_default_str();
+  app.add_option("--seed", o.sampling.seed, "of the random draws")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--threads", o.threads, "0: as many as this process may use")
       ->capture_default_str();
   app.add_option("--ctx", o.context,

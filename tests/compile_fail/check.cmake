@@ -8,6 +8,7 @@ if(NOT expect)
   message(FATAL_ERROR "${SOURCE} must start with a line `// expect: part of the error message`, it has none")
 endif()
 string(REPLACE "// expect: " "" expect "${expect}")
+string(REPLACE "\\;" ";" expect "${expect}")  # as file(STRINGS) wrote it
 string(REPLACE "// flags: " "" flags "${flags}")
 separate_arguments(flags UNIX_COMMAND "${flags}")
 set(compile ${COMPILER} -std=c++20 -fsyntax-only -Wall -Wextra -I ${INCLUDE})

@@ -126,30 +126,57 @@ TEST_CASE("linear: accumulate adds the finished product once", "[kernels]") {
   }
 }
 
-TEST_CASE("linear: several outputs of different formats share an input", "[kernels]") {
-  const Dim in = 96, tokens = 5;
-  const std::vector<float> x = normal(tokens * in, 9);
-  std::vector<PackedMatrix<All>> matrices;
-  for (int tag = 0; tag < FormatList<All>::size; ++tag) {
-    const Dim out = 20 + 31 * tag;
+TEST_CASE("linear: several outputs share an input", "[kernels]") {
+  const Dim in = 96;
+  std::vector<PackedMatrix<All>> matrices;  // of few and many tiles, equal formats side by side
+  for (const int tag : {0, 0, 3, 3, 5, 1, 2, 2, 0, 4}) {
+    const Dim out = 20 + 31 * static_cast<Dim>(matrices.size());
     matrices.push_back(pack<All>(encode<All>(tag, out, in, normal(out * in, 10))));
   }
-  AlignedBuffer scratch(static_cast<std::size_t>(QuantizedRows::bytes(tokens, in)));
-  for (const Isa isa : supported_isas()) {
-    for (const int threads : {1, 2, 5}) {
-      std::vector<std::vector<float>> results;
-      std::vector<LinearOutput<All>> outputs;
-      for (const PackedMatrix<All>& w : matrices) {
-        results.emplace_back(static_cast<std::size_t>(tokens * w.out()));
-        outputs.push_back({&w, matrix(results.back().data(), tokens, w.out())});
+  for (const Dim tokens : {1, 5}) {
+    const std::vector<float> x = normal(tokens * in, 9);
+    AlignedBuffer scratch(static_cast<std::size_t>(QuantizedRows::bytes(tokens, in)));
+    for (const Isa isa : supported_isas()) {
+      for (const int threads : {1, 2, 5}) {
+        std::vector<std::vector<float>> results;
+        std::vector<LinearOutput<All>> outputs;
+        for (const PackedMatrix<All>& w : matrices) {
+          const bool accumulate = results.size() % 2 == 1;
+          results.emplace_back(static_cast<std::size_t>(tokens * w.out()), 0.5f);
+          outputs.push_back({&w, matrix(results.back().data(), tokens, w.out()), accumulate});
+        }
+        Backwards team(threads);
+        linear<All>(team, isa, matrix<const float>(x.data(), tokens, in), outputs,
+                    Activations::int8, QuantizedRows::carve(scratch.data(), tokens, in));
+        for (std::size_t i = 0; i < matrices.size(); ++i) {
+          const std::vector<float> alone = product(matrices[i], x,
+                                                   {.isa = isa,
+                                                    .activations = Activations::int8,
+                                                    .accumulate = i % 2 == 1,
+                                                    .before = 0.5f});
+          REQUIRE(same_bits(results[i], head(alone, tokens * matrices[i].out())));
+        }
       }
-      Backwards team(threads);
-      linear<All>(team, isa, matrix<const float>(x.data(), tokens, in), outputs, Activations::int8,
-                  QuantizedRows::carve(scratch.data(), tokens, in));
-      for (std::size_t i = 0; i < matrices.size(); ++i) {
-        const std::vector<float> alone =
-            product(matrices[i], x, {.isa = isa, .activations = Activations::int8});
-        REQUIRE(same_bits(results[i], head(alone, tokens * matrices[i].out())));
+    }
+  }
+}
+
+TEST_CASE("linear: rows may end inside a block", "[kernels]") {
+  for (const int tag : {3, 4, 5}) {
+    for (const Dim in : {1, 40, 172}) {
+      const Dim padded = ceil_div(in, 32) * 32, out = 35, tokens = 5;
+      FileMatrix w = encode<All>(tag, out, in, normal(out * in, 16));
+      const PackedMatrix<All> ragged = pack<All>(w);
+      w.in = padded;  // the same bytes: the file fills its last block up with zeros
+      const PackedMatrix<All> whole = pack<All>(w);
+      const std::vector<float> x = normal(tokens * in, 17);
+      std::vector<float> wide(static_cast<std::size_t>(tokens * padded));
+      for (Dim t = 0; t < tokens; ++t) std::copy_n(x.data() + t * in, in, wide.data() + t * padded);
+      for (const Isa isa : supported_isas()) {
+        for (const Activations activations : {Activations::f32, Activations::int8}) {
+          const Call call{.isa = isa, .activations = activations};
+          REQUIRE(same_bits(product(ragged, x, call), product(whole, wide, call)));
+        }
       }
     }
   }

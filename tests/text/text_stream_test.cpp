@@ -38,7 +38,7 @@ Shown show(const Tokenizer& tokenizer, const Ids& ids, const StreamOptions& opti
   Shown shown;
   for (const Token id : ids) {
     const std::string step(stream.push(id));
-    CHECK(is_well_formed_utf8(step));
+    CHECK(is_utf8(step));
     shown.steps.push_back(step);
     shown.text += step;
   }

@@ -12,9 +12,9 @@
 #include "../core/error.hpp"
 #include "../core/metadata.hpp"
 #include "../core/types.hpp"
+#include "../core/utf8.hpp"
 #include "ggml_types.hpp"
 #include "tensor_source.hpp"
-#include "utf8.hpp"
 
 namespace tenon::inline TENON_ABI {
 

@@ -15,7 +15,7 @@ TENON_LEAF inline void quantize_row(const float* x, Dim in, std::int8_t* values,
       a = load_first(x, static_cast<int>(in < 16 ? in : 16));
       b = in > 16 ? load_first(x + 16, static_cast<int>(in - 16)) : zero();
     }
-    const float peak = largest(max(abs(a), abs(b)));
+    const float peak = largest(larger(abs(a), abs(b)));
     const bool finite = all_finite(a) && all_finite(b);
     if (!(finite && peak >= 0x1p-96f)) {
       *scales = finite ? 0.0f : std::numeric_limits<float>::quiet_NaN();

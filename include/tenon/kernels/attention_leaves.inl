@@ -91,7 +91,7 @@ TENON_LEAF inline float soften(float* scores, std::uint64_t keep, float* maximum
   for (int g = 0; g < 4; ++g) {
     const auto bits = static_cast<unsigned>(keep >> (16 * g) & 0xffffu);
     kept[g] = bits == 0 ? nothing : select(bits, load(scores + 16 * g), nothing);
-    top = max(top, kept[g]);
+    top = larger(top, kept[g]);
   }
   const float tile_maximum = largest(top);
   const float raised = *maximum > tile_maximum ? *maximum : tile_maximum;

@@ -78,10 +78,10 @@ TENON_LANE F32x16 div(F32x16 a, F32x16 b) {
 TENON_LANE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
   return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
 }
-TENON_LANE F32x16 max(F32x16 a, F32x16 b) {
+TENON_LANE F32x16 larger(F32x16 a, F32x16 b) {
   return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
 }
-TENON_LANE F32x16 min(F32x16 a, F32x16 b) {
+TENON_LANE F32x16 smaller(F32x16 a, F32x16 b) {
   return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
 }
 TENON_LANE F32x16 abs(F32x16 a) {
@@ -159,7 +159,8 @@ TENON_LANE bool all_finite(F32x16 a) {
   const __m256 infinity = _mm256_set1_ps(std::numeric_limits<float>::infinity());
   const F32x16 magnitude = abs(a);
   return _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(magnitude.low, infinity, _CMP_LT_OQ),
-                                          _mm256_cmp_ps(magnitude.high, infinity, _CMP_LT_OQ))) == 255;
+                                          _mm256_cmp_ps(magnitude.high, infinity, _CMP_LT_OQ))) ==
+         255;
 }
 TENON_LANE I32x16 broadcast_int(std::int32_t x) {
   return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)};

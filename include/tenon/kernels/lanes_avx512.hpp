@@ -77,10 +77,10 @@ TENON_LANE F32x16 div(F32x16 a, F32x16 b) {
 TENON_LANE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
   return {_mm512_fmadd_ps(a.v, b.v, c.v)};
 }
-TENON_LANE F32x16 max(F32x16 a, F32x16 b) {
+TENON_LANE F32x16 larger(F32x16 a, F32x16 b) {
   return {_mm512_max_ps(a.v, b.v)};
 }
-TENON_LANE F32x16 min(F32x16 a, F32x16 b) {
+TENON_LANE F32x16 smaller(F32x16 a, F32x16 b) {
   return {_mm512_min_ps(a.v, b.v)};
 }
 TENON_LANE F32x16 abs(F32x16 a) {

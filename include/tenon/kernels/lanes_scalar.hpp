@@ -81,11 +81,11 @@ inline F32x16 div(F32x16 a, F32x16 b) {
 inline F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
   return detail::each([&](int i) { return std::fma(a.lane[i], b.lane[i], c.lane[i]); });
 }
-// The second operand when the lanes do not compare, so max(low, x) passes a NaN in x on.
-inline F32x16 max(F32x16 a, F32x16 b) {
+// The second operand when the lanes do not compare, so larger(low, x) passes a NaN in x on.
+inline F32x16 larger(F32x16 a, F32x16 b) {
   return detail::each([&](int i) { return a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]; });
 }
-inline F32x16 min(F32x16 a, F32x16 b) {
+inline F32x16 smaller(F32x16 a, F32x16 b) {
   return detail::each([&](int i) { return a.lane[i] < b.lane[i] ? a.lane[i] : b.lane[i]; });
 }
 inline F32x16 abs(F32x16 a) {

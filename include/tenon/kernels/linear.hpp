@@ -1,6 +1,7 @@
 #pragma once
 // y = x W^T on packed weights. Every output element is one fold over k ascending, whatever the
 // number of tokens or threads and whatever the instruction set, so all of them give the same bits.
+#include <cassert>
 #include <span>
 
 #include "../core/executor.hpp"
@@ -85,12 +86,16 @@ const LinearLeaf& linear_leaf_of_tag(int tag, Isa isa) {
       tag, [&]<class F>(F) -> const LinearLeaf& { return linear_leaf<F>(isa); });
 }
 
-// Hands tiles [range) of the outputs' tiles, counted through all outputs, to their leaves.
+// Hands tiles [range) of the outputs' tiles, counted through all outputs, to their leaves. Tiles of
+// neighbouring outputs go together where one leaf does both: small matrices alone would be too few
+// to hide the latency of their folds.
 template <class Formats>
 void run_tiles(Isa isa, const LinearRows& rows, std::span<const LinearOutput<Formats>> outputs,
                Activations activations, Range range) {
   LinearTile tiles[most_tiles_a_call];
-  Dim first = 0;  // of this output's tiles
+  int count = 0;
+  LinearLeaf::Call waiting = nullptr;  // for tiles[0, count)
+  Dim first = 0;                       // of this output's tiles
   for (const LinearOutput<Formats>& output : outputs) {
     const PackedMatrix<Formats>& weight = *output.weight;
     const Dim begin = (std::max)(range.begin - first, Dim{0});
@@ -100,17 +105,19 @@ void run_tiles(Isa isa, const LinearRows& rows, std::span<const LinearOutput<For
     const LinearLeaf& leaf = linear_leaf_of_tag<Formats>(weight.tag(), isa);
     const bool integers = activations == Activations::int8 && leaf.int8 != nullptr;
     const LinearLeaf::Call call = integers ? leaf.int8 : leaf.f32;
-    for (Dim t = begin; t < end; t += most_tiles_a_call) {
-      const int count = static_cast<int>((std::min)(end - t, Dim{most_tiles_a_call}));
-      for (int i = 0; i < count; ++i) {
-        const Dim row = (t + i) * tile_rows;
-        tiles[i] = {weight.tile(t + i), output.y.data + row, output.y.extent(1),
-                    static_cast<int>((std::min)(Dim{tile_rows}, weight.out() - row)),
-                    output.accumulate};
+    for (Dim t = begin; t < end; ++t) {
+      if (count == most_tiles_a_call || (count > 0 && call != waiting)) {
+        waiting(tiles, count, rows);
+        count = 0;
       }
-      call(tiles, count, rows);
+      const Dim row = t * tile_rows;
+      tiles[count++] = {weight.tile(t), output.y.data + row, output.y.extent(1),
+                        static_cast<int>((std::min)(Dim{tile_rows}, weight.out() - row)),
+                        output.accumulate};
+      waiting = call;
     }
   }
+  if (count > 0) waiting(tiles, count, rows);
 }
 
 // Below this many multiply-adds (some microseconds) waking other threads costs more than it saves.
@@ -129,6 +136,8 @@ void linear(Executor& team, Isa isa, MatView<const float> x,
   Dim tiles = 0;
   bool quantize = false;
   for (const LinearOutput<Formats>& output : outputs) {
+    assert(output.weight->in() == rows.in && output.weight->out() <= output.y.extent(1));
+    assert(output.y.extent(0) == rows.tokens);
     tiles += output.weight->tiles();
     quantize =
         quantize || detail::linear_leaf_of_tag<Formats>(output.weight->tag(), isa).int8 != nullptr;

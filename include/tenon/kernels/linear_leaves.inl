@@ -82,8 +82,8 @@ TENON_LEAF inline void finish(const LinearTile& tile, Dim token, const float* su
   }
 }
 
-// One token: the weights go straight from memory into the fma. Missing tiles of a group of R repeat
-// the last one.
+// One token times at most R row tiles, the weights straight from memory into the fma; tiles missing
+// from the group repeat the first.
 template <class F, int R>
 TENON_LEAF inline void gemv_group(const LinearTile* tiles, int count, const LinearRows& rows) {
   if constexpr (R > 1) {
@@ -91,13 +91,13 @@ TENON_LEAF inline void gemv_group(const LinearTile* tiles, int count, const Line
     if (count <= smaller) return gemv_group<F, smaller>(tiles, count, rows);
   }
   const std::byte* weights[R];
-  for (int r = 0; r < R; ++r) weights[r] = tiles[r < count ? r : count - 1].weights.values;
+  for (int r = 0; r < R; ++r) weights[r] = tiles[r < count ? r : 0].weights.values;
   alignas(64) float sums[R * 16];
   dense_tile<F, R, 1>(weights, rows.x, 0, rows.in, true, sums);
   for (int r = 0; r < count; ++r) finish(tiles[r], 0, sums + 16 * r);
 }
 
-// ---- any number of tokens: decode a cut of k once, then multiply all tokens by it ----
+// ---- several tokens: decode a cut of k once, then multiply all tokens by it ----
 
 // Decodes k in [first, first + count) of a tile to floats [count][16] at `panel`, or finds them in
 // the tile; returns where they are. `first` starts a block.
@@ -185,6 +185,7 @@ constexpr PanelSource panel_source_of() {
 // of `count` tiles holds from byte `first` on, `bytes` each.
 inline void prefetch_part(const LinearTile* tiles, int count, Dim first, Dim bytes, Dim part,
                           Dim parts) {
+  if (bytes == 0) return;
   const Dim begin = bytes * part / parts / 64 * 64;
   const Dim end = bytes * (part + 1) / parts / 64 * 64;
   for (int r = 0; r < count; ++r) {
@@ -193,6 +194,7 @@ inline void prefetch_part(const LinearTile* tiles, int count, Dim first, Dim byt
   }
 }
 
+// All tokens times at most R row tiles; tiles missing from the group repeat the first.
 template <int R>
 TENON_LEAF inline void gemm_group(const LinearTile* tiles, int count, const LinearRows& rows,
                                   const PanelSource& source) {
@@ -206,7 +208,7 @@ TENON_LEAF inline void gemm_group(const LinearTile* tiles, int count, const Line
     for (Dim k = 0; k < rows.in; k += source.chunk) {
       const Dim depth = (std::min)(source.chunk, rows.in - k);
       const std::byte* weights[R] = {};
-      for (int r = 0; r < R; ++r) {  // tiles missing from the group repeat the first
+      for (int r = 0; r < R; ++r) {
         weights[r] = r < count
                          ? source.find(tiles[r], rows.in, k, depth, panel + r * source.chunk * 16)
                          : weights[0];

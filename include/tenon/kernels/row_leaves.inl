@@ -4,7 +4,7 @@
 // e^x to 1 ulp for x in [-87.3, 88]: below it is exactly 0, above it saturates. Cephes-style
 // reduction x = n ln 2 + r with |r| <= ln 2 / 2 and a degree 6 polynomial for e^r.
 TENON_LEAF inline F32x16 exponential(F32x16 x) {
-  const F32x16 in_range = max(broadcast(-87.3f), min(broadcast(88.0f), x));
+  const F32x16 in_range = larger(broadcast(-87.3f), smaller(broadcast(88.0f), x));
   const F32x16 magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
   const F32x16 n = sub(fma(in_range, broadcast(1.44269504f), magic), magic);
   const F32x16 r = fma(n, broadcast(-1.42860677e-6f), fma(n, broadcast(-0.693145752f), in_range));

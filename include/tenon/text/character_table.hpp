@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "../core/utf8.hpp"
 #include "merge_table.hpp"
-#include "utf8.hpp"
 
 namespace tenon::inline TENON_ABI {
 

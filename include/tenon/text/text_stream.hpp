@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "../core/utf8.hpp"
 #include "automaton.hpp"
 #include "tokenizer.hpp"
-#include "utf8.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -34,7 +34,7 @@ class TextStream {
       : tokenizer_(std::move(tokenizer)), decode_{options.special} {
     for (std::size_t i = 0; i < options.stop.size(); ++i) {
       const std::string& stop = options.stop[i];
-      if (stop.empty() || !is_well_formed_utf8(stop)) {
+      if (stop.empty() || !is_utf8(stop)) {
         fail<RequestError>("stop string ", i, " must be UTF-8 and not empty, it is \"",
                            printable(stop), "\"; leave it out");
       }

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "../core/abi.hpp"
+#include "abi.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -57,7 +57,8 @@ constexpr Utf8Char utf8_front(std::string_view text) {
   return {code, lead.length};
 }
 
-constexpr bool is_well_formed_utf8(std::string_view text) {
+// True for well-formed UTF-8: shortest forms only, no surrogates, nothing above U+10FFFF.
+constexpr bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const int length = utf8_front(text).length;
     if (length == 0) return false;

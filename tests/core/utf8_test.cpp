@@ -1,4 +1,4 @@
-#include <tenon/text/utf8.hpp>
+#include <tenon/core/utf8.hpp>
 
 #include <string>
 #include <vector>
@@ -44,7 +44,7 @@ TEST_CASE("every code point is read, surrogates and what lies above U+10FFFF are
       REQUIRE(front.length == 0);
       REQUIRE(to_utf8(text).find(bad) == 0);
     }
-    REQUIRE(is_well_formed_utf8(text) == legal);
+    REQUIRE(is_utf8(text) == legal);
   }
 }
 
@@ -85,9 +85,9 @@ TEST_CASE("repairing piece by piece gives the same, and gives UTF-8") {
         texts.push_back(texts[i] + static_cast<char>(byte));
         const std::string& text = texts.back();
         const std::string repaired = to_utf8(text);
-        REQUIRE(is_well_formed_utf8(repaired));
+        REQUIRE(is_utf8(repaired));
         REQUIRE(repair_bytewise(text) == repaired);
-        REQUIRE((repaired == text) == is_well_formed_utf8(text));
+        REQUIRE((repaired == text) == is_utf8(text));
         REQUIRE(to_utf8(repaired) == repaired);
       }
     }
