@@ -1,5 +1,4 @@
 // Continues a text with any model the zoo knows.
-#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <tenon/cost/read_bandwidth.hpp>
@@ -27,7 +26,7 @@ void print_stats(const tenon::AnyModel& model, const tenon::AnySession& session,
   const auto decoded = static_cast<double>(result.ids.size()) - 1;
   const double rate = decoded > 0 && t.decode_seconds > 0 ? decoded / t.decode_seconds : 0;
   const double rows = t.prompt_tokens + decoded / 2;
-  const double bytes = static_cast<double>(model.bytes()) +
+  const double bytes = static_cast<double>(model.step_bytes()) +
                        static_cast<double>(session.cache_bytes()) * rows / limits.context;
   const double bound = tenon::read_bandwidth(static_cast<std::size_t>(bytes), team, session.isa());
   std::fprintf(

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <tenon/io/npy.hpp>
 #include <tenon/tenon.hpp>
@@ -59,6 +58,11 @@ void score(const Options& o) {
   if (o.activations != "int8" && o.activations != "f32") {
     tenon::fail<tenon::RequestError>("--activations must be int8 or f32, it is \"",
                                      tenon::printable(o.activations), "\"");
+  }
+  constexpr int longest_window = 1 << 20;
+  if (o.window < 1 || o.window > longest_window) {
+    tenon::fail<tenon::RequestError>("--window must be at least 1 and at most ", longest_window,
+                                     ", it is ", o.window);
   }
   tenon::ThreadTeam team(o.threads);
   const auto file = tenon::Gguf::open(o.model);

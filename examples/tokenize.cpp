@@ -1,5 +1,4 @@
 // Text to token ids with a model's tokenizer, or back.
-#include <charconv>
 #include <iostream>
 #include <tenon/io/gguf.hpp>
 #include <tenon/text/tokenizer.hpp>

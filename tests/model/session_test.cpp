@@ -84,6 +84,9 @@ TEST_CASE_METHOD(Fixture, "bad batches are refused by name and change nothing", 
   CHECK_THAT(refused<RequestError>({{&seq, 1}, {&three, 1}, ok, {}, {}, {&want, 1}},
                                    matrix(logits.data(), 1, 299)),
              Contains("[1, 300]") && Contains("[1, 299]"));
+  const int wants[] = {0, 0, 1, 2};
+  CHECK_THAT(refused<RequestError>({{&seq, 1}, {&three, 1}, ok, {}, {}, wants}, row),
+             Contains("4 wants and 3 tokens"));
   const Token many[7] = {};
   const int seven = 7;
   CHECK_THAT(refused<RequestError>({{&seq, 1}, {&seven, 1}, many, {}, {}, {}}, row),
@@ -156,6 +159,52 @@ TEST_CASE("a step allocates nothing", "[session]") {
     for (int i = 0; i < 20; ++i) step(1);
     CHECK(test::allocations_so_far() == before);
   }
+}
+
+TEST_CASE("the measured scratch suffices for every smaller step", "[session]") {
+  const auto model = zoo::Llama<>::bind(
+      synthetic::Llama({.width = 96, .heads = 6, .kv_heads = 1, .hidden = 64}, Q8_0::ggml_type));
+  ThreadTeam three(3);
+  for (const Activations activations : {Activations::int8, Activations::f32}) {
+    auto session = model.open({.seqs = 1, .context = 40, .step_tokens = 20},
+                              {.activations = activations, .executor = &three});
+    for (int n = 1; n <= 20; ++n) {
+      for (int wanted = 0; wanted <= n; ++wanted) {
+        const SeqId seq = session.open();
+        const std::vector<Token> tokens(static_cast<std::size_t>(n), 7);
+        const std::vector<int> want(static_cast<std::size_t>(wanted), n - 1);
+        std::vector<float> logits(static_cast<std::size_t>(wanted * vocab));
+        session.forward({{&seq, 1}, {&n, 1}, tokens, {}, {}, want},
+                        matrix(logits.data(), wanted, vocab));
+        CHECK(session.length(seq) == n);
+        session.close(seq);
+      }
+    }
+  }
+}
+
+TEST_CASE("two sessions on two threads share one team", "[session]") {
+  const auto model = zoo::Llama<>::bind(
+      synthetic::Llama({.width = 160, .hidden = 416, .vocab = 1003}, F16::ggml_type));
+  ThreadTeam team(2);
+  const auto run = [&] {
+    auto session = model.open({.seqs = 1, .context = 64, .step_tokens = 16}, {.executor = &team});
+    return reference::logits(session, std::vector<Token>(48, 5), 16);
+  };
+  const auto expected = run();
+  std::vector<reference::Logits> seen(2);
+  std::thread other([&] { seen[0] = run(); });
+  seen[1] = run();
+  other.join();
+  CHECK(reference::same_bits(seen[0], expected));
+  CHECK(reference::same_bits(seen[1], expected));
+}
+
+TEST_CASE("sizes that no memory has are a CapacityError", "[session]") {
+  const auto model = zoo::Llama<>::bind(synthetic::Llama({}));
+  CHECK_THROWS_AS(model.open({.seqs = 1 << 20, .context = 1 << 28}), CapacityError);
+  // 2 layers x 2 planes x 2^48 rows of 32 halves: a number, though no memory.
+  CHECK(model.cache_bytes({.seqs = 1 << 20, .context = 1 << 28}) == std::size_t{1} << 56);
 }
 
 TEST_CASE("a stopped step leaves every sequence as it was", "[session]") {

@@ -161,6 +161,11 @@ TEMPLATE_TEST_CASE("attention: formats, heads, lengths", "[twins]", F32, F16, Q8
   check<TestType>(Problem(5, 1, 128, 20), Causal{}, PlainScore{});
 }
 
+TEST_CASE("attention: segments of 512 keys merge, and heads of odd widths", "[twins]") {
+  check<F32>(Problem(2, 1, 16, 1100), Causal{}, PlainScore{});
+  for (const Dim dim : {1, 2, 3, 7, 17}) check<F16>(Problem(2, 1, dim, 70), Causal{}, PlainScore{});
+}
+
 TEST_CASE("attention: masks with holes, score hooks, queries that keep nothing", "[twins]") {
   const Problem p(4, 2, 24, 90);
   check<F32>(p, Holes{}, PlainScore{});

@@ -29,7 +29,7 @@ class Contiguous {
     std::size_t total = 0;
     for (const RowSpec& slot : slots) {
       for (const Dim width : slot.widths) {
-        total += plane_bytes(plane_row_bytes<Formats>(width, tag), limits);
+        total = checked_add(total, plane_bytes(plane_row_bytes<Formats>(width, tag), limits));
       }
     }
     return total;
@@ -64,9 +64,9 @@ class Contiguous {
     std::array<std::size_t, 2> offset{}, stride{};
   };
   static std::size_t plane_bytes(std::size_t stride, const Limits& limits) {
-    return round_up(
-        stride * static_cast<std::size_t>(limits.context) * static_cast<std::size_t>(limits.seqs),
-        cache_line);
+    const std::size_t rows = checked_multiply(static_cast<std::size_t>(limits.context),
+                                              static_cast<std::size_t>(limits.seqs));
+    return round_up(checked_multiply(stride, rows), cache_line);
   }
   std::size_t offset(SeqId seq, int slot, int plane, int row) const {
     const Slot& at = slots_[static_cast<std::size_t>(slot)];

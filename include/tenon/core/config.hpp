@@ -49,7 +49,9 @@ struct ModelConfig {
   }
   constexpr std::string_view text_or(std::string_view key, std::string_view otherwise) const {
     const ConfigEntry* entry = find(key);
-    return entry == nullptr ? otherwise : entry->text;
+    if (entry == nullptr) return otherwise;
+    if (entry->text.empty()) not_a_text(key);
+    return entry->text;
   }
   // A whole number from 1 to 2^31 - 1.
   constexpr Dim size(std::string_view key, int layer = -1) const {
@@ -70,6 +72,11 @@ struct ModelConfig {
     fail<LoadError>(
         "metadata key \"", architecture, ".", key,
         "\" is missing; the model cannot be built without it; convert the checkpoint again");
+  }
+  [[noreturn]] void not_a_text(std::string_view key) const {
+    fail<LoadError>(
+        "metadata key \"", architecture, ".", key,
+        "\" must be a text that is not empty, it is something else; the file is damaged");
   }
   [[noreturn]] void not_a_number(std::string_view key, std::string_view text) const {
     fail<LoadError>("metadata key \"", architecture, ".", key,

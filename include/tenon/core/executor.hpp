@@ -30,10 +30,11 @@ constexpr Range share(Dim items, Worker worker, Dim group = 1) {
 class Executor {
  public:
   virtual ~Executor() = default;
-  // How many workers run() starts.
+  // How many workers run() starts: at least one, and always the same number.
   virtual int threads() const = 0;
   // Calls work({i, threads()}) once for every i below threads(), concurrently or not, and returns
-  // when all have returned. `work` does not throw and does not call run().
+  // when all have returned. `work` does not throw and does not call run(). An executor that several
+  // sessions share must take calls from their threads at once.
   template <class Fn>
   void run(Fn&& work) {
     using Body = std::remove_reference_t<Fn>;

@@ -21,6 +21,21 @@ constexpr std::size_t round_up(std::size_t n, std::size_t multiple) {
 constexpr Dim round_up(Dim n, Dim multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
+// Sizes of what is about to be allocated. CapacityError when they leave the address space.
+constexpr std::size_t checked_multiply(std::size_t a, std::size_t b) {
+  if (b != 0 && a > static_cast<std::size_t>(-1) / 2 / b) {
+    fail<CapacityError>("a size must fit the address space, ", a, " x ", b,
+                        " bytes do not; ask for less");
+  }
+  return a * b;
+}
+constexpr std::size_t checked_add(std::size_t a, std::size_t b) {
+  if (a > static_cast<std::size_t>(-1) / 2 - b) {
+    fail<CapacityError>("a size must fit the address space, ", a, " + ", b,
+                        " bytes do not; ask for less");
+  }
+  return a + b;
+}
 constexpr Dim ceil_div(Dim n, Dim by) {
   return (n + by - 1) / by;
 }
@@ -29,7 +44,7 @@ constexpr Dim ceil_div(Dim n, Dim by) {
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  explicit AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
+  explicit AlignedBuffer(std::size_t bytes) : bytes_(checked_multiply(bytes, 1)) {
     if (bytes == 0) return;
     const std::size_t alignment = bytes >= huge_page ? huge_page : cache_line;
     data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, round_up(bytes, alignment))));
@@ -37,6 +52,13 @@ class AlignedBuffer {
       fail<CapacityError>("a buffer of ", bytes,
                           " bytes could not be allocated; free memory or load a smaller model");
     }
+  }
+  AlignedBuffer(AlignedBuffer&& other) noexcept
+      : data_(std::move(other.data_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    bytes_ = std::exchange(other.bytes_, 0);
+    return *this;
   }
   std::byte* data() { return data_.get(); }
   const std::byte* data() const { return data_.get(); }

@@ -124,9 +124,6 @@ class Metadata {
     }
     return as<std::int64_t>(key, value, "an integer");
   }
-  std::int64_t integer_or(std::string_view key, std::int64_t fallback) const {
-    return contains(key) ? integer(key) : fallback;
-  }
   double number(std::string_view key) const {
     const MetaValue& value = need(key, "a number");
     if (const auto* x = std::get_if<double>(&value.data)) return *x;

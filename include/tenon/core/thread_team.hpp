@@ -1,6 +1,8 @@
 #pragma once
 // The default Executor: a fixed team of threads that spins briefly between tasks and then sleeps.
 #include <atomic>
+#include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -28,6 +30,9 @@ class ThreadTeam final : public Executor {
       dismiss();
       fail<CapacityError>("only ", started + 1, " of ", count_,
                           " threads could be started; ask for fewer threads");
+    } catch (...) {
+      dismiss();
+      throw;
     }
   }
   ~ThreadTeam() override { dismiss(); }
@@ -42,6 +47,7 @@ class ThreadTeam final : public Executor {
       task(body, {0, 1});
       return;
     }
+    const std::lock_guard alone(running_);  // sessions on several threads may share a team
     task_ = task;
     body_ = body;
     waiting_.store(count_ - 1, std::memory_order_relaxed);
@@ -88,13 +94,14 @@ class ThreadTeam final : public Executor {
     members_.clear();
   }
 
+  std::mutex running_;
   int count_;
   int spins_ = 0;
   Task task_ = nullptr;
   void* body_ = nullptr;
   alignas(64) std::atomic<unsigned> round_{0};
-  alignas(64) std::atomic<int> waiting_{0};
   std::atomic<bool> closing_{false};
+  alignas(64) std::atomic<int> waiting_{0};
   std::vector<std::thread> members_;
 };
 

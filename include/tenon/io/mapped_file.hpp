@@ -43,7 +43,7 @@ class MappedFile {
   }
   std::span<const std::byte> bytes() const {
     if (mapping_) return {mapping_.get(), mapping_.get_deleter().bytes};
-    return {copy_.data(), copy_.data() ? copy_.size() : 0};
+    return {copy_.data(), copy_.size()};
   }
   // True for a mapping, false for a copy.
   bool mapped() const { return mapping_ != nullptr; }

@@ -26,18 +26,19 @@ void replace_file(const std::filesystem::path& path, Write&& write) {
     fail<RequestError>(path.string(), ": must name a file to write, it is a directory; ",
                        "name a file inside it");
   }
-  struct Temporary {
+  std::random_device random;
+  std::filesystem::path name;
+  do {
+    name = path;
+    name += ".part-" + std::to_string(std::uint32_t{random()});
+  } while (std::filesystem::exists(name, error));
+  const struct Temporary {
     std::filesystem::path path;
     ~Temporary() {
       std::error_code ignored;  // already renamed, or there is nothing left to try
       std::filesystem::remove(path, ignored);
     }
-  } temporary{path};
-  std::random_device random;
-  do {
-    temporary.path = path;
-    temporary.path += ".part-" + std::to_string(std::uint32_t{random()});
-  } while (std::filesystem::exists(temporary.path, error));
+  } temporary{std::move(name)};
 
   std::ofstream out(temporary.path, std::ios::binary | std::ios::trunc);
   if (!out) {

@@ -27,6 +27,6 @@ TENON_LEAF inline void quantize_row(const float* x, Dim in, std::int8_t* values,
     store_rounded_bytes(values, mul(a, inverse));
     store_rounded_bytes(values + 16, mul(b, inverse));
     *scales = peak / 127.0f;
-    *sums = static_cast<std::int32_t>(sum(add(load_bytes(values), load_bytes(values + 16))));
+    *sums = sum_bytes32(values);
   }
 }

@@ -15,7 +15,7 @@ inline constexpr std::int32_t integral_bits = 0x4b400000;
 // A block of a tile as a register tile of several tokens reads it: a byte for every quant, and
 // floats [16] of d, of -integral * d and, where the format has them, of minima.
 template <class F>
-inline constexpr bool spreads_quants = TileLayout<F>::nibbles&& ByteDot::tokens > 1;
+inline constexpr bool spreads_quants = TileLayout<F>::nibbles ? ByteDot::tokens > 1 : false;
 template <class F>
 inline constexpr Dim spread_stride =
     spreads_quants<F> ? 32 * tile_rows : TileLayout<F>::value_bytes;

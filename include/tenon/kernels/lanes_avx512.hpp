@@ -154,6 +154,15 @@ TENON_LANE F32x16 load_bytes(const std::int8_t* p) {
   return {_mm512_cvtepi32_ps(
       _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
 }
+TENON_LANE __m128i sum_bytes16(const std::int8_t* p) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  const __m128i shifted = _mm_xor_si128(bytes, _mm_set1_epi8(-128));  // + 128, unsigned
+  return _mm_sad_epu8(shifted, _mm_setzero_si128());
+}
+TENON_LANE std::int32_t sum_bytes32(const std::int8_t* p) {
+  const __m128i both = _mm_add_epi64(sum_bytes16(p), sum_bytes16(p + 16));
+  return _mm_cvtsi128_si32(_mm_add_epi64(both, _mm_unpackhi_epi64(both, both))) - 32 * 128;
+}
 TENON_LANE F32x16 to_float(I32x16 a) {
   return {_mm512_cvtepi32_ps(a.v)};
 }

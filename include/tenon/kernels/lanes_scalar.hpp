@@ -153,6 +153,12 @@ inline void store_rounded_bytes(std::int8_t* p, F32x16 a) {
 inline F32x16 load_bytes(const std::int8_t* p) {
   return detail::each([=](int i) { return static_cast<float>(p[i]); });
 }
+// The sum of 32 bytes.
+inline std::int32_t sum_bytes32(const std::int8_t* p) {
+  std::int32_t total = 0;
+  for (int i = 0; i < 32; ++i) total += p[i];
+  return total;
+}
 inline F32x16 to_float(I32x16 a) {
   return detail::each([&](int i) { return static_cast<float>(a.lane[i]); });
 }

@@ -106,7 +106,7 @@ struct TileWeights {
   const std::byte* scales = nullptr;
 };
 
-// What pack() calls when the caller does not ask how far it is.
+// What pack() calls when the caller does not care which bytes are done with.
 struct IgnoreBytes {
   void operator()(std::span<const std::byte>) const {}
 };
@@ -118,11 +118,11 @@ class PackedMatrix {
   PackedMatrix() = default;
 
   // Packs `rows`, the file's [out, in] of the format with this tag, on all threads of `team`; each
-  // touches first the rows it will later read. Calls read(bytes) from any of them for each part of
+  // touches first the rows it will later read. Calls done(bytes) from any of them for each part of
   // `rows` that is not needed any more. ShapeError when the bytes are not out rows of in.
-  template <class Read = IgnoreBytes>
+  template <class Done = IgnoreBytes>
   static PackedMatrix pack(int tag, std::span<const std::byte> rows, Dim out, Dim in,
-                           Executor& team, Read&& read = {}) {
+                           Executor& team, Done&& done = {}) {
     return FormatList<Formats>::visit(tag, [&]<class F>(F) {
       check_size<F>(rows.size(), out, in);
       PackedMatrix packed;
@@ -130,7 +130,7 @@ class PackedMatrix {
       packed.out_ = out;
       packed.in_ = in;
       packed.template lay_out<F>();
-      packed.template fill<F>(rows, team, read);
+      packed.template fill<F>(rows, team, done);
       return packed;
     });
   }
@@ -192,8 +192,8 @@ class PackedMatrix {
     }
   }
 
-  template <class F, class Read>
-  void fill(std::span<const std::byte> rows, Executor& team, Read& read) {
+  template <class F, class Done>
+  void fill(std::span<const std::byte> rows, Executor& team, Done& done) {
     const std::size_t tile_bytes = tile_rows * row_bytes<F>(in_);
     const auto some =
         static_cast<Dim>((std::max)(std::size_t{1}, (std::size_t{4} << 20) / tile_bytes));
@@ -204,7 +204,7 @@ class PackedMatrix {
         for (Dim t = first; t < last; ++t) fill_tile<F>(rows.data(), t);
         const std::size_t from = static_cast<std::size_t>(first) * tile_bytes;
         const std::size_t to = (std::min)(static_cast<std::size_t>(last) * tile_bytes, rows.size());
-        read(rows.subspan(from, to - from));
+        done(rows.subspan(from, to - from));
       }
     });
   }

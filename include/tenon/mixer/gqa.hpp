@@ -2,6 +2,7 @@
 // Grouped-query attention (arXiv 2305.13245): as many key/value heads as heads is MHA, one is MQA.
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "../attn/attend.hpp"
 #include "../nn/bind.hpp"
@@ -28,6 +29,10 @@ consteval bool explain_gqa() {
 template <class M, class C>
 consteval bool explain_attention() {
   static_assert(explain_mask<M>() && explain_row_cache<C>());
+  static_assert(!M::looks_ahead,
+                "tenon: a mask that looks ahead needs whole sequences in one step, and a Decoder "
+                "takes them in chunks; "
+                "use a causal mask");
   return true;
 }
 

@@ -81,6 +81,7 @@ class AnyModel {
   int layers() const { return self_->layers(); }
   int trained_context() const { return self_->trained_context(); }
   std::size_t bytes() const { return self_->bytes(); }
+  std::size_t step_bytes() const { return self_->step_bytes(); }
   std::size_t cache_bytes(const Limits& limits, std::string_view element = {}) const {
     return self_->cache_bytes(limits, element);
   }
@@ -95,6 +96,7 @@ class AnyModel {
     virtual int layers() const = 0;
     virtual int trained_context() const = 0;
     virtual std::size_t bytes() const = 0;
+    virtual std::size_t step_bytes() const = 0;
     virtual std::size_t cache_bytes(const Limits& limits, std::string_view element) const = 0;
     virtual AnySession open(const Limits& limits, const SessionOptions& options) const = 0;
   };
@@ -105,6 +107,7 @@ class AnyModel {
     int layers() const override { return held.layers(); }
     int trained_context() const override { return held.trained_context(); }
     std::size_t bytes() const override { return held.bytes(); }
+    std::size_t step_bytes() const override { return held.step_bytes(); }
     std::size_t cache_bytes(const Limits& limits, std::string_view element) const override {
       return held.cache_bytes(limits, element);
     }

@@ -106,10 +106,18 @@ class ConfigStorage {
     const ModelConfig config = view_without_marks();
     if (!config.has("block_count")) return;
     const auto tensors = static_cast<Dim>(source.tensors().size());
-    if (config.size("block_count") <= tensors) return;
+    const Dim layers = config.size("block_count");
+    const std::string last = message("blk.", layers - 1, ".");
+    const auto in_last = [&](const TensorInfo& tensor) { return tensor.name.starts_with(last); };
+    if (layers > tensors ||
+        std::none_of(source.tensors().begin(), source.tensors().end(), in_last)) {
+      refuse_layers(source, layers);
+    }
+  }
+  [[noreturn]] void refuse_layers(const TensorSource& source, Dim layers) const {
     fail<LoadError>(source.origin(), ": metadata key \"", architecture_,
-                    ".block_count\" must be at most the file's ", tensors, " tensors, it is ",
-                    config.size("block_count"), "; the file is damaged");
+                    ".block_count\" must count the layers ", "that have tensors, it is ", layers,
+                    " and there is no tensor blk.", layers - 1, ".*; the file is damaged");
   }
   ModelConfig view_without_marks() const { return {architecture_, entries_}; }
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "../core/thread_team.hpp"
-#include "../nn/norm.hpp"
 #include "block.hpp"
 #include "concepts.hpp"
 #include "config_storage.hpp"
@@ -37,6 +36,9 @@ class Decoder {
   static constexpr auto plan = Plan;
   static constexpr DecoderSpec spec = Spec;
 
+  // The norm in front of the output matrix is the one of the first kind.
+  using Norm = typename kinds::template At<0>::Norm;
+
   // One layer: which weights of which kind, and which slot of that kind's store.
   struct Layer {
     int kind = 0;
@@ -44,14 +46,13 @@ class Decoder {
     Slot slot;
   };
   struct Bound {
-    ~Bound() = default;
     Dim width = 0, vocab = 0;
     Dim context = 0;  // what the checkpoint was trained for; 0: not stated
     std::vector<Layer> layers;
     typename kinds::template Weights<formats> weights;
     PackedMatrix<formats> embedding;  // [vocab, width]
     PackedMatrix<formats> head;       // [vocab, width]; empty when tied to the embedding
-    RmsNorm::Weights norm;
+    typename Norm::Weights norm;
     std::vector<RotaryFrequencies> rotaries;
     std::array<std::vector<RowSpec>, static_cast<std::size_t>(kinds::stores)> slots;
     std::size_t bytes = 0;
@@ -104,6 +105,10 @@ class Decoder {
   int trained_context() const { return static_cast<int>(bound_->context); }
   // Bytes of the packed weights.
   std::size_t bytes() const { return bound_->bytes; }
+  // Of these, the bytes that a step of one token reads: all but an embedding that is no output too.
+  std::size_t step_bytes() const {
+    return bytes() - (bound_->head.out() > 0 ? bound_->embedding.bytes() : 0);
+  }
 
   // A session with room for `limits`; everything it will ever need is allocated here.
   Session open(const Limits& limits, const SessionOptions& options = {}) const {
@@ -111,28 +116,26 @@ class Decoder {
   }
   // Bytes of cache that a session with these limits will hold.
   std::size_t cache_bytes(const Limits& limits, std::string_view element = {}) const {
-    return each_store_bytes(*bound_, limits, element);
-  }
-  const std::shared_ptr<const Bound>& bound() const { return bound_; }
-
-  static std::size_t each_store_bytes(const Bound& bound, const Limits& limits,
-                                      std::string_view element) {
     std::size_t total = 0;
+    const auto add = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+      using Store = std::tuple_element_t<I, typename kinds::Stores>;
+      total =
+          checked_add(total, Store::bytes(bound_->slots[I], limits, element_tag<Store>(element)));
+    };
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((total += std::tuple_element_t<I, typename kinds::Stores>::bytes(
-            bound.slots[I], limits,
-            element_tag<std::tuple_element_t<I, typename kinds::Stores>>(element))),
-       ...);
+      (add(std::integral_constant<std::size_t, I>{}), ...);
     }
     (std::make_index_sequence<static_cast<std::size_t>(kinds::stores)>{});
     return total;
   }
+  const std::shared_ptr<const Bound>& bound() const { return bound_; }
 
  private:
   explicit Decoder(std::shared_ptr<const Bound> bound) : bound_(std::move(bound)) {}
 
   static void check_plan(const ModelConfig& config) {
-    for (int i = 0; i < config.layers(); ++i) {
+    const int layers = config.layers();
+    for (int i = 0; i < layers; ++i) {
       const LayerRef ref = Plan.at(i, config);
       const char* fault = nullptr;
       if (ref.kind < 0 || ref.kind >= kinds::size) {
@@ -163,7 +166,8 @@ class Decoder {
     check({"embedding_length", Spec.width, config.width()});
     check({"block_count", Spec.layers, config.layers()});
     check({"vocab_size", Spec.vocab, config.vocab()});
-    for (int i = 0; i < config.layers() && !broken; ++i) {
+    const int layers = config.layers();
+    for (int i = 0; i < layers && !broken; ++i) {
       kinds::visit(Plan.at(i, config).kind,
                    [&](auto k) { kinds::template At<k>::each_pin(config, i, check); });
     }
@@ -171,7 +175,8 @@ class Decoder {
   }
   static void read_layers(const ModelConfig& config, Loader<formats>& loader, Bound& bound) {
     const Axis width{bound.width, "embedding_length"};
-    for (int i = 0; i < config.layers(); ++i) {
+    const int layers = config.layers();
+    for (int i = 0; i < layers; ++i) {
       const LayerRef ref = Plan.at(i, config);
       loader.within(message("blk.", i, "."));
       kinds::visit(ref.kind, [&](auto k) {

@@ -1,7 +1,10 @@
 #pragma once
 // What changes while a Decoder runs: caches, scratch, lengths of the sequences.
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "decoder.hpp"
@@ -16,16 +19,28 @@ class DecoderSession {
 
  public:
   DecoderSession(D model, const Limits& limits, const SessionOptions& options)
-      : model_(std::move(model)), limits_(check(limits)), options_(options) {
-    if (options.executor == nullptr) team_ = std::make_unique<ThreadTeam>(options.threads);
+      : model_(std::move(model)),
+        limits_(check(limits)),
+        activations_(options.activations),
+        executor_(options.executor) {
+    if (executor_ == nullptr) {
+      team_ = std::make_unique<ThreadTeam>(options.threads);
+      executor_ = team_.get();
+    }
+    if (executor_->threads() < 1) {
+      fail<RequestError>("an Executor must have at least one thread, this one has ",
+                         executor_->threads());
+    }
     isa_ = choose_isa();
     const auto seqs = static_cast<std::size_t>(limits_.seqs);
     const auto tokens = static_cast<std::size_t>(limits_.step_tokens);
     lengths_.assign(seqs, closed);
+    stamps_.assign(seqs, 0);
     seqs_.reserve(seqs);
     positions_.reserve(tokens);
     angles_.reserve(bound().rotaries.size());
-    make_stores(std::make_index_sequence<static_cast<std::size_t>(Kinds::stores)>{});
+    cache_bytes_ = model_.cache_bytes(limits_, options.cache);
+    make_stores(options.cache, std::make_index_sequence<static_cast<std::size_t>(Kinds::stores)>{});
     work_ = std::make_unique<Workspace>(measure());
   }
 
@@ -34,22 +49,18 @@ class DecoderSession {
   int threads() const { return executor().threads(); }
   Isa isa() const { return isa_; }
   // Bytes of caches and of scratch, constant from here on.
-  std::size_t cache_bytes() const { return D::each_store_bytes(bound(), limits_, options_.cache); }
+  std::size_t cache_bytes() const { return cache_bytes_; }
   std::size_t workspace_bytes() const { return work_->bytes(); }
 
   int length(SeqId seq) const { return lengths_[checked(seq)]; }
   SeqId open() {
-    for (std::size_t i = 0; i < lengths_.size(); ++i) {
-      if (lengths_[i] != closed) continue;
-      lengths_[i] = 0;
-      return static_cast<SeqId>(i);
-    }
-    fail<CapacityError>("a session can hold Limits::seqs = ", limits_.seqs,
-                        " sequences and all are open; close one or open the session with more");
+    const SeqId seq = vacant();
+    lengths_[index(seq)] = 0;
+    return seq;
   }
   SeqId fork(SeqId seq) {
     const int rows = length(seq);
-    const SeqId copy = open();
+    const SeqId copy = vacant();
     each_store([&](auto& store) { store.fork(seq, copy, rows); });
     lengths_[index(copy)] = rows;
     return copy;
@@ -77,7 +88,7 @@ class DecoderSession {
       each_store([&](auto& store) { store.reserve(seq.seq, seq.base, seq.count); });
     }
     const Step step{seqs_, positions_, static_cast<int>(batch.tokens.size())};
-    Cpu cpu(isa_, options_.activations, executor(), *work_);
+    Cpu cpu(isa_, activations_, executor(), *work_);
     run(cpu, step, batch.tokens, batch.want, logits, stop);
     for (const SeqStep& seq : seqs_) lengths_[index(seq.seq)] = seq.base + seq.count;
   }
@@ -85,8 +96,15 @@ class DecoderSession {
  private:
   static constexpr int closed = -1;
 
+  SeqId vacant() const {
+    for (std::size_t i = 0; i < lengths_.size(); ++i) {
+      if (lengths_[i] == closed) return static_cast<SeqId>(i);
+    }
+    fail<CapacityError>("a session can hold Limits::seqs = ", limits_.seqs,
+                        " sequences and all are open; close one or open the session with more");
+  }
   const typename D::Bound& bound() const { return *model_.bound(); }
-  Executor& executor() const { return team_ ? static_cast<Executor&>(*team_) : *options_.executor; }
+  Executor& executor() const { return *executor_; }
 
   static const Limits& check(const Limits& limits) {
     const auto within = [](std::string_view name, int value, int low, int high) {
@@ -139,6 +157,10 @@ class DecoderSession {
       }
     }
     const auto wanted = static_cast<Dim>(batch.want.size());
+    if (wanted > tokens) {
+      fail<RequestError>("Batch::want must have at most one entry per token, there are ", wanted,
+                         " wants and ", tokens, " tokens");
+    }
     if (wanted > 0 && (logits.extent(0) != wanted || logits.extent(1) != vocab())) {
       fail<RequestError>("logits must be [want, vocab] = [", wanted, ", ", vocab(), "], they are [",
                          logits.extent(0), ", ", logits.extent(1), "]");
@@ -152,6 +174,7 @@ class DecoderSession {
   void admit_sequences(const Batch& batch, int tokens) {
     seqs_.clear();
     positions_.clear();
+    ++batches_;
     int first = 0;
     for (std::size_t i = 0; i < batch.seqs.size(); ++i) {
       const SeqId seq = batch.seqs[i];
@@ -162,11 +185,9 @@ class DecoderSession {
                            " tokens; count ", i, " is ", count, " with ", tokens - first,
                            " tokens left");
       }
-      for (const SeqStep& other : seqs_) {
-        if (other.seq == seq) {
-          fail<RequestError>("a sequence may stand in a batch once, ", index(seq),
-                             " stands in it twice");
-        }
+      if (std::exchange(stamps_[index(seq)], batches_) == batches_) {
+        fail<RequestError>("a sequence may stand in a batch once, ", index(seq),
+                           " stands in it twice");
       }
       if (count > limits_.context - base) full(seq, base, count);
       each_store([&](const auto& store) {
@@ -217,7 +238,7 @@ class DecoderSession {
     for (Dim i = 0; i < wanted && !cpu.measuring(); ++i) {
       std::copy_n(x.row(want[static_cast<std::size_t>(i)]), width, last.row(i));
     }
-    RmsNorm::forward(cpu, bound().norm, last, last);
+    D::Norm::forward(cpu, bound().norm, last, last);
     cpu.linear<Formats>(last, {{&bound().output(), logits}});
   }
   // Sines and cosines of the step's positions, for every distinct rotation of the model.
@@ -241,7 +262,7 @@ class DecoderSession {
   // Bytes of scratch that the largest step takes: the step itself, run without memory or work.
   std::size_t measure() {
     Workspace unbacked;
-    Cpu cpu(isa_, options_.activations, executor(), unbacked);
+    Cpu cpu(isa_, activations_, executor(), unbacked);
     const std::vector<Token> tokens(static_cast<std::size_t>(limits_.step_tokens));
     const std::vector<int> want(tokens.size());
     const SeqStep whole{SeqId{0}, 0, limits_.step_tokens, 0, nullptr};
@@ -251,10 +272,10 @@ class DecoderSession {
   }
 
   template <std::size_t... I>
-  void make_stores(std::index_sequence<I...>) {
+  void make_stores(std::string_view element, std::index_sequence<I...>) {
     ((std::get<I>(stores_) = std::make_unique<std::tuple_element_t<I, typename Kinds::Stores>>(
           bound().slots[I], limits_,
-          element_tag<std::tuple_element_t<I, typename Kinds::Stores>>(options_.cache))),
+          element_tag<std::tuple_element_t<I, typename Kinds::Stores>>(element))),
      ...);
   }
   template <class Fn>
@@ -264,12 +285,16 @@ class DecoderSession {
 
   D model_;
   Limits limits_;
-  SessionOptions options_;
+  std::size_t cache_bytes_ = 0;
+  Activations activations_;
+  Executor* executor_;
   std::unique_ptr<ThreadTeam> team_;
   Isa isa_ = Isa::scalar;
   typename Kinds::OwnedStores stores_;
   std::unique_ptr<Workspace> work_;
-  std::vector<int> lengths_;  // [seqs]; -1: closed
+  std::vector<int> lengths_;           // [seqs]; -1: closed
+  std::vector<std::uint64_t> stamps_;  // [seqs] the last batch each was in
+  std::uint64_t batches_ = 0;
   std::vector<SeqStep> seqs_;
   std::vector<int> positions_;
   std::vector<RotaryAngles> angles_;

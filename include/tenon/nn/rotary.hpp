@@ -88,16 +88,19 @@ struct RopeOf {
     }
     if (config.has("rope.dimension_count"))
       rope.rope_dim = config.size("rope.dimension_count", layer);
-    const std::string_view scaling = config.text_or("rope.scaling.type", "none");
-    const double scale = config.number_or("rope.scaling.factor", 1);
+    // A factor without a type means linear, as in the files of early converters.
+    const bool scaled = config.has("rope.scaling.factor");
+    const std::string_view scaling =
+        config.text_or("rope.scaling.type", scaled ? "linear" : "none");
     if (scaling == "linear") {
+      const double scale = config.number("rope.scaling.factor");
       if (!(scale > 0)) {
         fail<LoadError>("metadata key \"", config.architecture,
                         ".rope.scaling.factor\" must be positive, it is ", scale,
                         "; the file is damaged");
       }
       rope.factor = scale;
-    } else if (scaling != "none" && !scaling.empty()) {
+    } else if (scaling != "none") {
       fail<LoadError>(
           "metadata key \"", config.architecture,
           ".rope.scaling.type\" must be \"none\" or \"linear\" for this model type, it is \"",

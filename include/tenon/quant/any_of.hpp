@@ -50,7 +50,13 @@ struct FormatList<AnyOf<First, Rest...>> {
 template <class Formats>
 int tag_of_ggml_type(int type) {
   for (int tag = 0; tag < FormatList<Formats>::size; ++tag) {
-    if (FormatList<Formats>::visit(tag, [&]<class F>(F) { return F::ggml_type == type; }))
+    if (FormatList<Formats>::visit(tag, [&]<class F>(F) {
+          if constexpr (requires { F::ggml_type; }) {
+            return F::ggml_type == type;
+          } else {
+            return false;
+          }
+        }))
       return tag;
   }
   return -1;

@@ -12,7 +12,8 @@
 namespace tenon::inline TENON_ABI {
 
 // A format stores `block` consecutive values in `block_bytes` bytes. encode and decode work on
-// whole blocks: n is a multiple of `block`. decode is exact up to one float rounding per value.
+// whole blocks: n is a multiple of `block`. decode is exact up to one float rounding per value. One
+// that checkpoints store weights in also has `static constexpr int ggml_type`, its number in GGUF.
 template <class F>
 concept Format = requires(const float* in, float* out, const std::byte* from, std::byte* to,
                           Dim n) {
