@@ -15,7 +15,12 @@ using Story = tenon::zoo::Llama<tenon::Contiguous<tenon::F16>, tenon::Q8_0,
                                                        .hidden = 256}>;
 
 int main(int argc, char** argv) try {
-  const auto file = tenon::Gguf::open(argc > 1 ? argv[1] : "examples/models/story.gguf");
+  const std::string path = argc > 1 ? argv[1] : "examples/models/story.gguf";
+  if (path == "--help") {
+    std::cout << "usage: quickstart [MODEL]\n";
+    return 0;
+  }
+  const auto file = tenon::Gguf::open(path);
   const auto model = Story::bind(file);
   const auto tokenizer = tenon::Tokenizer::from(file.metadata());
 

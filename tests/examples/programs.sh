@@ -34,6 +34,8 @@ for program in generate score tokenize inspect quantize; do
   [[ -s $work/out && ! -s $work/err ]] || complain "$program --help must print to stdout only"
   refuses required "$bin/$program"
 done
+gives 'usage: quickstart [MODEL]' "$bin/quickstart" --help
+refuses 'nothing of that name' "$bin/quickstart" "$work/absent.gguf"
 refuses --no-such "$bin/generate" "$model" --no-such
 
 mkdir "$work/folder.gguf"

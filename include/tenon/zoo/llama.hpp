@@ -19,6 +19,7 @@ struct LlamaSizes {
   Dim heads = dyn, kv_heads = dyn, head_dim = dyn, hidden = dyn;
 };
 
+// [llama]
 template <class Cache, LlamaSizes S = LlamaSizes{}>
 using LlamaLayer =
     Block<Gqa<GqaSpec{.heads = S.heads, .kv_heads = S.kv_heads, .head_dim = S.head_dim}, Causal,
@@ -29,5 +30,6 @@ template <class Cache = Contiguous<CacheFormats>, class Formats = WeightFormats,
           LlamaSizes S = LlamaSizes{}>
 using Llama = Decoder<Kinds<LlamaLayer<Cache, S>>, Uniform{}, Formats,
                       DecoderSpec{.width = S.width, .layers = S.layers, .vocab = S.vocab}>;
+// [llama]
 
 }  // namespace tenon::inline TENON_ABI::zoo
