@@ -1,31 +1,48 @@
 #pragma once
 // What the example programs share: how they are told what to do, and how they fail.
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <csignal>
+#include <cstdint>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 
 // Parses, then runs body(). Exit code 0 after success or --help; 1, with one line on stderr, after
 // a bad option or an error.
 template <class Body>
 int run_program(CLI::App& app, int argc, char** argv, Body&& body) {
+#if defined(SIGPIPE)
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error like another
+#endif
+  std::string line;
   try {
-    app.parse(argc, argv);
-    body();
-    std::cout.flush();
-    if (!std::cout)
-      throw std::runtime_error(
-          "the output could not be written; free disk space or keep the reader open");
-    return 0;
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return 0;
-  } catch (const std::exception& error) {
-    std::string line = error.what();
-    for (char& c : line) {
-      if (c == '\n') c = ' ';
+    try {
+      app.parse(argc, argv);
+      body();
+    } catch (const CLI::CallForHelp&) {
+      std::cout << app.help();
     }
-    std::cerr << app.get_name() << ": " << line << '\n';
-    return 1;
+    std::cout.flush();
+    if (std::cout) return 0;
+    line = "the output could not be written; free disk space or keep its reader open";
+  } catch (const std::bad_alloc&) {
+    line = "memory ran out; use a smaller model, a shorter text or context, or fewer threads";
+  } catch (const std::exception& error) {
+    line = error.what();
   }
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  std::cerr << app.get_name() << ": " << line << '\n';
+  return 1;
+}
+
+// A check for options that are whole numbers from 0 to 2^64 - 1.
+inline std::string whole_number(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end == text.data() + text.size()) return {};
+  return "must be a whole number from 0 to 18446744073709551615, it is \"" + text + "\"";
 }

@@ -57,12 +57,18 @@ void generate(const Options& o) {
   tenon::TextOptions options;
   options.generate.max_tokens = o.max_tokens;
   options.generate.sampling = o.sampling;
-  if (!o.ids) std::cout << o.prompt << std::flush;
+  bool begun = o.ids;
+  const auto begin = [&] {
+    if (!begun) std::cout << o.prompt;
+    begun = true;
+  };
   const auto result =
       generate_text(session, tokenizer, o.prompt, options, [&](std::string_view piece) {
+        begin();
         if (!o.ids) std::cout << piece << std::flush;
         return static_cast<bool>(std::cout);
       });
+  begin();
   for (std::size_t i = 0; o.ids && i < result.tokens.ids.size(); ++i) {
     std::cout << (i > 0 ? "," : "") << result.tokens.ids[i];
   }
@@ -76,7 +82,7 @@ int main(int argc, char** argv) {
   Options o;
   CLI::App app("Continues a text with a language model.", "generate");
   app.add_option("MODEL", o.model, "a .gguf file")->required();
-  app.add_option("--prompt", o.prompt, "the text to continue")->capture_default_str();
+  app.add_option("--prompt", o.prompt, "the text to continue [Once upon a time]");
   app.add_option("--max-tokens", o.max_tokens, "tokens to generate at most")->capture_default_str();
   app.add_option("--temperature", o.sampling.temperature, "0: always the most likely token")
       ->capture_default_str();
@@ -88,7 +94,7 @@ int main(int argc, char** argv) {
                  "draw from tokens at least p times as likely as the best")
       ->capture_default_str();
   app.add_option("--seed", o.sampling.seed, "of the random draws")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number)
       ->capture_default_str();
   app.add_option("--threads", o.threads, "0: as many as this process may use")
       ->capture_default_str();

@@ -1,6 +1,8 @@
 // What a model thinks of a text: logits of every position, or its perplexity.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <tenon/io/npy.hpp>
@@ -68,29 +70,30 @@ void score(const Options& o) {
   const auto file = tenon::Gguf::open(o.model);
   const auto tokenizer = tenon::Tokenizer::from(file.metadata());
   const auto model = tenon::zoo::All::load(file, team);
-  // Logits are of the ids as given (a text gets its start token); perplexity puts one before each
-  // window.
-  const bool with_bos = !o.logits.empty();
+  // Of a text, logits are those of its start token and ids; perplexity puts one before each window.
   const std::vector<tenon::Token> ids =
-      o.tokens.empty()
-          ? tokenizer.encode(read_text(o.text_file),
-                             {.bos = with_bos ? std::optional<bool>{} : false, .eos = false})
-          : token_list(o.tokens);
+      o.tokens.empty() ? tokenizer.encode(read_text(o.text_file), {.bos = false, .eos = false})
+                       : token_list(o.tokens);
+  std::vector<tenon::Token> fed = ids;
+  if (o.tokens.empty() && tokenizer.bos()) fed.insert(fed.begin(), *tokenizer.bos());
   tenon::Limits limits;
-  limits.context = o.perplexity && o.logits.empty()
-                       ? o.window + 1
-                       : (std::max)(static_cast<int>(ids.size()), o.window + 1);
+  limits.context = o.window + 1;
+  if (!o.logits.empty()) limits.context = (std::max)(limits.context, static_cast<int>(fed.size()));
   limits.step_tokens = o.chunk > 0 ? o.chunk : (std::min)(limits.context, 256);
   auto session = model.open(
       limits,
       {.cache = o.cache,
        .activations = o.activations == "int8" ? tenon::Activations::int8 : tenon::Activations::f32,
        .executor = &team});
-  Progress progress(static_cast<tenon::Dim>(ids.size()));
+  Progress progress(static_cast<tenon::Dim>(fed.size()));
   if (!o.logits.empty()) {
     std::vector<float> rows;
-    rows.reserve(ids.size() * static_cast<std::size_t>(model.vocab()));
-    tenon::score(session, ids, o.chunk, [&](tenon::Dim i, std::span<const float> row) {
+    rows.reserve(fed.size() * static_cast<std::size_t>(model.vocab()));
+    tenon::score(session, fed, o.chunk, [&](tenon::Dim i, std::span<const float> row) {
+      if (std::any_of(row.begin(), row.end(), [](float x) { return !std::isfinite(x); })) {
+        tenon::fail<tenon::LoadError>(o.model, ": logits must be finite, those after token ", i,
+                                      " are not; the weights are damaged");
+      }
       rows.insert(rows.end(), row.begin(), row.end());
       progress.at(i);
     });

@@ -57,6 +57,7 @@ refuses 'top_k' "$bin/generate" "$model" --top-k -1
 refuses 'top_p' "$bin/generate" "$model" --top-p 1.5
 refuses 'min_p' "$bin/generate" "$model" --min-p -0.1
 refuses 'seed' "$bin/generate" "$model" --seed -1
+refuses 'seed' "$bin/generate" "$model" --seed 18446744073709551616
 refuses 'threads' "$bin/generate" "$model" --threads -1
 refuses 'threads' "$bin/generate" "$model" --threads 100000
 refuses 'context' "$bin/generate" "$model" --ctx -1
@@ -77,6 +78,10 @@ refuses 'nothing of that name' "$bin/score" "$model" --text-file "$work/absent.t
 refuses '99999' "$bin/tokenize" "$model" --decode 5,99999
 refuses 'whole numbers' "$bin/tokenize" "$model" --decode five
 refuses 'one of f32' "$bin/quantize" "$model" "$work/out.gguf" q9
+mkfifo "$work/pipe"
+refuses 'regular file' "$bin/quantize" "$model" "$work/pipe" q8_0
+refuses 'could not be written' bash -c '"$0" --help > /dev/full' "$bin/generate"
+refuses 'could not be written' bash -c '"$0" "$1" > /dev/full' "$bin/generate" "$model"
 [[ ! -e $work/out.gguf ]] || complain 'a refused quantize left a file'
 
 # The shipped model.
@@ -91,10 +96,14 @@ done
 warm=$("$bin/generate" "$model" --temperature 0.8 --top-p 0.9 --seed 3 --max-tokens 40)
 gives "$warm" "$bin/generate" "$model" --temperature 0.8 --top-p 0.9 --seed 3 --max-tokens 40
 "$bin/generate" "$model" --prompt $'\xff\xfe bytes that are no text' --max-tokens 5 > /dev/null || complain 'invalid UTF-8 in a prompt must work'
-"$bin/generate" "$model" --prompt '' --max-tokens 5 > /dev/null || complain 'an empty prompt must work'
-"$bin/generate" "$model" --stats --max-tokens 20 2>&1 > /dev/null | grep -q 'read bandwidth' || complain 'generate --stats'
-"$bin/inspect" "$model" --ctx 100 | grep -q 'memory for --ctx 100' || complain 'inspect --ctx'
-"$bin/quickstart" "$model" | grep -q '^Once upon a time' || complain 'quickstart'
+gives 392 "$bin/generate" "$model" --prompt '' --ids --max-tokens 1 # of the start token alone: Once
+"$bin/generate" "$model" --stats --max-tokens 20 2>&1 > /dev/null | grep 'read bandwidth' > /dev/null || complain 'generate --stats'
+printf 'Once upon a time there was a king' > "$work/text"
+alone=$("$bin/score" "$model" --text-file "$work/text" --perplexity)
+gives "$alone" "$bin/score" "$model" --text-file "$work/text" --perplexity --logits "$work/logits.npy"
+[[ -s $work/logits.npy ]] || complain 'score --logits'
+"$bin/inspect" "$model" --ctx 100 | grep 'memory for --ctx 100' > /dev/null || complain 'inspect --ctx'
+"$bin/quickstart" "$model" | grep '^Once upon a time' > /dev/null || complain 'quickstart'
 "$bin/quantize" "$model" "$work/out.gguf" q4_0 > /dev/null && "$bin/inspect" "$work/out.gguf" > /dev/null || complain quantize
 
 # The reference text, where it is: perplexity to four digits, and greedy ids.

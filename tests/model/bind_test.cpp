@@ -125,7 +125,7 @@ TEST_CASE("configuration that is missing, wrong or not understood is named", "[b
              Contains("llama.embedding_length") && Contains("it is 0"));
   CHECK_THAT(refusal(set("llama.block_count", 2.5f)), Contains("whole number") && Contains("2.5"));
   CHECK_THAT(refusal(set("llama.attention.head_count", "four")),
-             Contains("attention.head_count") && Contains("it is the text \"four\""));
+             Contains("attention.head_count") && Contains("it is \"four\""));
   CHECK_THAT(refusal(set("llama.attention.head_count_kv", std::uint32_t{3})),
              Contains("multiple of attention.head_count_kv") && Contains("4 and 3"));
   CHECK_THAT(refusal(set("llama.attention.value_length", std::uint32_t{8})),
@@ -146,6 +146,22 @@ TEST_CASE("configuration that is missing, wrong or not understood is named", "[b
   CHECK_THAT(refusal(set("llama.expert_count", std::uint32_t{8})), Contains("llama.expert_count"));
   CHECK(refusal(set("llama.expert_count", std::uint32_t{0})) == "bound");
   CHECK(refusal(set("general.description", "anything")) == "bound");
+  // Values of a type that the key cannot have, and flags that say what the type does not do.
+  CHECK_THAT(refusal(set("llama.attention.causal", false)), Contains("llama.attention.causal"));
+  CHECK(refusal(set("llama.attention.causal", true)) == "bound");
+  CHECK_THAT(refusal(set("llama.rope.freq_base", true)),
+             Contains("rope.freq_base") && Contains("bool"));
+  CHECK_THAT(refusal(set("llama.rope.freq_base", std::numeric_limits<float>::infinity())),
+             Contains("rope.freq_base"));
+  const MetaValue words{MetaType::array, MetaType::string, std::vector<std::string>{"4", "4"}};
+  CHECK_THAT(refusal(set("llama.attention.sliding_window", words)), Contains("sliding_window"));
+  CHECK_THAT(refusal(set("llama.attention.key_length", words)),
+             Contains("key_length") && Contains("array of string"));
+  const MetaValue three{MetaType::array, MetaType::u32, std::vector<std::uint64_t>{4, 4, 4}};
+  CHECK_THAT(refusal(set("llama.attention.head_count", three)), Contains("2 layers and 3 values"));
+  const MetaValue two{MetaType::array, MetaType::u32, std::vector<std::uint64_t>{4, 4}};
+  CHECK(refusal(set("llama.attention.head_count", two)) == "bound");
+  CHECK_THAT(refusal(set("llama.embedding_length", two)), Contains("must be one number"));
   // Sizes that no file of this length can have cost nothing before they are refused.
   CHECK_THAT(refusal<ShapeError>(set("llama.embedding_length", std::uint32_t{2147483647})),
              Contains("must have shape"));

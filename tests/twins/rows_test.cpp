@@ -88,16 +88,15 @@ TEST_CASE("silu_gate and add_to, and nothing beyond the row is touched", "[twins
 }
 
 TEST_CASE("rotations turn pairs, keep lengths, and leave the rest of the head", "[twins]") {
-  for (const auto& [head_dim, rope_dim] :
+  for (const auto& sizes :
        {std::pair<Dim, Dim>{8, 8}, {16, 16}, {40, 40}, {64, 32}, {80, 80}, {128, 128}, {6, 2}}) {
+    const Dim head_dim = sizes.first, rope_dim = sizes.second;
     constexpr Dim heads = 3;
     const std::vector<float> x = normal(heads * head_dim, 5);
     for (const bool halves : {false, true}) {
       std::vector<float> cosines(static_cast<std::size_t>(rope_dim)), sines = cosines;
-      const auto partner = [&, rope = rope_dim](Dim i) {
-        return halves ? (i + rope / 2) % rope : i ^ 1;
-      };
-      const auto first = [&, rope = rope_dim](Dim i) { return halves ? i < rope / 2 : i % 2 == 0; };
+      const auto partner = [&](Dim i) { return halves ? (i + rope_dim / 2) % rope_dim : i ^ 1; };
+      const auto first = [&](Dim i) { return halves ? i < rope_dim / 2 : i % 2 == 0; };
       for (Dim i = 0; i < rope_dim; ++i) {
         const double angle = 0.3 * static_cast<double>(1 + (first(i) ? i : partner(i)));
         cosines[static_cast<std::size_t>(i)] = static_cast<float>(std::cos(angle));

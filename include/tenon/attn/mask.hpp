@@ -84,6 +84,15 @@ constexpr std::uint64_t bit_range(int low, int high) {
 // Every token sees itself and what came before.
 struct Causal {
   static constexpr bool bounded = false, looks_ahead = false;
+  static constexpr Causal read(const ModelConfig& config, int) {
+    if (!config.flag_or("attention.causal", true)) {
+      fail<LoadError>(
+          "metadata key \"", config.architecture,
+          ".attention.causal\" must be true for this model type, it is false; compose the model "
+          "with another mask");
+    }
+    return {};
+  }
   constexpr Rows reach(Rows queries, int) const { return {0, queries.high}; }
   constexpr Coverage classify(Rows queries, Rows keys) const {
     if (keys.low >= queries.high) return Coverage::skip;

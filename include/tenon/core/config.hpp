@@ -15,7 +15,8 @@ struct ConfigEntry {
   std::string_view key;              // "attention.head_count"
   double number = 0;                 // numbers and bools
   std::span<const double> layers{};  // [layers] when the file has one value per layer
-  std::string_view text{};           // strings
+  std::string_view text{};           // strings; of what is neither, the name of its type
+  bool is_flag = false;              // the number is a bool
 };
 
 struct ModelConfig {
@@ -39,13 +40,22 @@ struct ModelConfig {
     const ConfigEntry* entry = find(key);
     if (entry == nullptr) missing(key);
     if (!entry->text.empty()) not_a_number(key, entry->text);
+    if (entry->is_flag) not_a_number(key, "bool");
     if (entry->layers.empty()) return entry->number;
     const auto at = static_cast<std::size_t>(layer);
-    if (layer < 0 || at >= entry->layers.size()) not_per_layer(key, layer, entry->layers.size());
+    if (layer < 0 || entry->layers.size() != static_cast<std::size_t>(layers())) {
+      not_per_layer(key, layer, entry->layers.size());
+    }
     return entry->layers[at];
   }
   constexpr double number_or(std::string_view key, double otherwise, int layer = -1) const {
     return has(key) ? number(key, layer) : otherwise;
+  }
+  constexpr bool flag_or(std::string_view key, bool otherwise) const {
+    const ConfigEntry* entry = find(key);
+    if (entry == nullptr) return otherwise;
+    if (!entry->is_flag) not_a_flag(key);
+    return entry->number != 0;
   }
   constexpr std::string_view text_or(std::string_view key, std::string_view otherwise) const {
     const ConfigEntry* entry = find(key);
@@ -73,20 +83,27 @@ struct ModelConfig {
         "metadata key \"", architecture, ".", key,
         "\" is missing; the model cannot be built without it; convert the checkpoint again");
   }
+  [[noreturn]] void not_a_flag(std::string_view key) const {
+    fail<LoadError>("metadata key \"", architecture, ".", key,
+                    "\" must be a bool, it is something else; the file is damaged");
+  }
   [[noreturn]] void not_a_text(std::string_view key) const {
     fail<LoadError>(
         "metadata key \"", architecture, ".", key,
         "\" must be a text that is not empty, it is something else; the file is damaged");
   }
-  [[noreturn]] void not_a_number(std::string_view key, std::string_view text) const {
-    fail<LoadError>("metadata key \"", architecture, ".", key,
-                    "\" must be a number, it is the text \"", printable(text),
-                    "\"; the file is damaged");
+  [[noreturn]] void not_a_number(std::string_view key, std::string_view found) const {
+    fail<LoadError>("metadata key \"", architecture, ".", key, "\" must be a number, it is \"",
+                    printable(found), "\"; the file is damaged");
   }
   [[noreturn]] void not_per_layer(std::string_view key, int layer, std::size_t count) const {
+    if (layer < 0) {
+      fail<LoadError>("metadata key \"", architecture, ".", key, "\" must be one number, it holds ",
+                      count, "; the file is damaged or of another model type");
+    }
     fail<LoadError>("metadata key \"", architecture, ".", key,
-                    "\" must hold one value for every layer, it has ", count, " and layer ", layer,
-                    " asked for its own; convert the checkpoint again");
+                    "\" must hold one value for every layer, there are ", layers(), " layers and ",
+                    count, " values; convert the checkpoint again");
   }
   [[noreturn]] void not_a_size(std::string_view key, double value) const {
     fail<LoadError>("metadata key \"", architecture, ".", key,

@@ -50,7 +50,8 @@ class AlignedBuffer {
     data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, round_up(bytes, alignment))));
     if (!data_) {
       fail<CapacityError>("a buffer of ", bytes,
-                          " bytes could not be allocated; free memory or load a smaller model");
+                          " bytes could not be allocated; free memory, or ask for a smaller model, "
+                          "a shorter context or fewer sequences");
     }
   }
   AlignedBuffer(AlignedBuffer&& other) noexcept

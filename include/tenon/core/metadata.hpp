@@ -163,7 +163,7 @@ class Metadata {
   }
   [[noreturn]] static void wrong_type(std::string_view key, const MetaValue& value,
                                       std::string_view what) {
-    fail<LoadError>("metadata key \"", printable(key), "\" must be ", what, ", the file has a ",
+    fail<LoadError>("metadata key \"", printable(key), "\" must be ", what, ", the file has type ",
                     value.type_name(), "; convert the checkpoint again with a current converter");
   }
   template <class T>

@@ -20,12 +20,19 @@ namespace tenon::inline TENON_ABI {
 // RequestError when the file cannot be created or put in place, CapacityError when its bytes cannot
 // be written.
 template <class Write>
-void replace_file(const std::filesystem::path& path, Write&& write) {
+void replace_file(const std::filesystem::path& target, Write&& write) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    fail<RequestError>(path.string(), ": must name a file to write, it is a directory; ",
-                       "name a file inside it");
+  const auto status = std::filesystem::status(target, error);
+  const bool replaces = std::filesystem::exists(status);
+  if (replaces && !std::filesystem::is_regular_file(status)) {
+    fail<RequestError>(target.string(), ": must name a regular file to write, it is ",
+                       std::filesystem::is_directory(status)
+                           ? "a directory; name a file inside it"
+                           : "a device, pipe or socket; name a file");
   }
+  // Behind a symbolic link it is the file that is replaced, not the link.
+  std::filesystem::path path = std::filesystem::weakly_canonical(target, error);
+  if (error) path = target;
   std::random_device random;
   std::filesystem::path name;
   do {
@@ -52,6 +59,7 @@ void replace_file(const std::filesystem::path& path, Write&& write) {
     fail<CapacityError>(path.string(), ": all bytes must reach the disk, the system refused some; ",
                         "free disk space and write it again");
   }
+  if (replaces) std::filesystem::permissions(temporary.path, status.permissions(), error);
   std::filesystem::rename(temporary.path, path, error);
   if (error) {
     fail<RequestError>(path.string(), ": must be replaceable, the system says: ", error.message(),

@@ -55,7 +55,7 @@ class ConfigStorage {
     if (const auto* text = std::get_if<std::string>(&value.data)) {
       entry.text = names_.emplace_back(*text);
     } else if (!std::visit([&](const auto& data) { return take(entry, data); }, value.data)) {
-      return;  // arrays of strings are not numbers of a model
+      entry.text = names_.emplace_back(value.type_name());  // nothing that a model could use
     }
     entries_.push_back(entry);
   }
@@ -63,6 +63,7 @@ class ConfigStorage {
   bool take(ConfigEntry& entry, const T& value) {
     if constexpr (std::is_arithmetic_v<T>) {
       entry.number = static_cast<double>(value);
+      entry.is_flag = std::is_same_v<T, bool>;
       return true;
     } else {
       return false;
@@ -99,7 +100,7 @@ class ConfigStorage {
       const TensorInfo* embedding = source.find("token_embd.weight");
       if (embedding != nullptr && !embedding->shape.empty()) listed = embedding->shape[0];
     }
-    if (listed != 0) entries_.push_back({"vocab_size", static_cast<double>(listed), {}, {}});
+    if (listed != 0) entries_.push_back({"vocab_size", static_cast<double>(listed), {}, {}, false});
   }
   // Every layer has a tensor, so a count beyond them is refused before anybody loops over it.
   void check_layers(const TensorSource& source) const {

@@ -116,6 +116,7 @@ class Decoder {
   }
   // Bytes of cache that a session with these limits will hold.
   std::size_t cache_bytes(const Limits& limits, std::string_view element = {}) const {
+    check(limits);
     std::size_t total = 0;
     const auto add = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
       using Store = std::tuple_element_t<I, typename kinds::Stores>;

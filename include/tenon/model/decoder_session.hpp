@@ -106,17 +106,6 @@ class DecoderSession {
   const typename D::Bound& bound() const { return *model_.bound(); }
   Executor& executor() const { return *executor_; }
 
-  static const Limits& check(const Limits& limits) {
-    const auto within = [](std::string_view name, int value, int low, int high) {
-      if (value >= low && value <= high) return;
-      fail<RequestError>("Limits::", name, " must be ", low, " to ", high, ", it is ", value);
-    };
-    within("seqs", limits.seqs, 1, 1 << 20);
-    within("context", limits.context, 1, 1 << 28);
-    within("step_tokens", limits.step_tokens, 1, 1 << 20);
-    within("rollback", limits.rollback, 0, 1 << 20);
-    return limits;
-  }
   std::size_t checked(SeqId seq) const {
     const std::size_t i = index(seq);
     if (i >= lengths_.size() || lengths_[i] == closed) {

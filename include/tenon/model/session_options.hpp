@@ -20,6 +20,20 @@ struct SessionOptions {
   int threads = 0;  // of that team; 0: as many as this process may use
 };
 
+// The limits themselves; RequestError naming the first that is out of range.
+inline const Limits& check(const Limits& limits) {
+  const auto within = [](std::string_view name, int value, int low, int high) {
+    if (value >= low && value <= high) return;
+    fail<RequestError>("Limits::", name, " must be ", low, " to ", high, ", it is ", value,
+                       "; choose a value in this range");
+  };
+  within("seqs", limits.seqs, 1, 1 << 20);
+  within("context", limits.context, 1, 1 << 28);
+  within("step_tokens", limits.step_tokens, 1, 1 << 20);
+  within("rollback", limits.rollback, 0, 1 << 20);
+  return limits;
+}
+
 // The tag of the element format named `element` in a cache's list; RequestError when not listed.
 template <class Store>
 int element_tag(std::string_view element) {

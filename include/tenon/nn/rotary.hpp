@@ -81,7 +81,7 @@ struct RopeOf {
   static constexpr RopeOf read(const ModelConfig& config, int layer) {
     RopeOf rope;
     rope.base = config.number_or("rope.freq_base", 10000, layer);
-    if (!(rope.base > 0)) {
+    if (!(rope.base > 0 && std::isfinite(rope.base))) {
       fail<LoadError>("metadata key \"", config.architecture,
                       ".rope.freq_base\" must be positive, it is ", rope.base,
                       "; the file is damaged");
@@ -94,7 +94,7 @@ struct RopeOf {
         config.text_or("rope.scaling.type", scaled ? "linear" : "none");
     if (scaling == "linear") {
       const double scale = config.number("rope.scaling.factor");
-      if (!(scale > 0)) {
+      if (!(scale > 0 && std::isfinite(scale))) {
         fail<LoadError>("metadata key \"", config.architecture,
                         ".rope.scaling.factor\" must be positive, it is ", scale,
                         "; the file is damaged");
