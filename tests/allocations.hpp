@@ -1,5 +1,6 @@
 #pragma once
-// How much, and how often, a call takes from operator new, freed again or not. Link allocations.cpp.
+// How much, and how often, a call takes from operator new, freed again or not. Link
+// allocations.cpp.
 #include <cstddef>
 #include <utility>
 

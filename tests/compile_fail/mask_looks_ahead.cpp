@@ -8,8 +8,14 @@ struct Prefix {
 #else
   static constexpr bool bounded = false, looks_ahead = false;
 #endif
-  Rows reach(Rows, int cached) const { return {0, cached}; }
-  Coverage classify(Rows, Rows) const { return Coverage::partial; }
-  bool keep(int query, int key) const { return key <= query; }
+  Rows reach(Rows, int cached) const {
+    return {0, cached};
+  }
+  Coverage classify(Rows, Rows) const {
+    return Coverage::partial;
+  }
+  bool keep(int query, int key) const {
+    return key <= query;
+  }
 };
 static_assert(sizeof(Gqa<GqaSpec{}, Prefix, Rope, Contiguous<F32>>) > 0);

@@ -6,8 +6,14 @@ struct Prefix {
 #ifndef TENON_EXPECT_FAIL
   static constexpr bool bounded = false, looks_ahead = false;
 #endif
-  Rows reach(Rows, int cached) const { return {0, cached}; }
-  Coverage classify(Rows, Rows) const { return Coverage::partial; }
-  bool keep(int query, int key) const { return key <= query || key < 4; }
+  Rows reach(Rows, int cached) const {
+    return {0, cached};
+  }
+  Coverage classify(Rows, Rows) const {
+    return Coverage::partial;
+  }
+  bool keep(int query, int key) const {
+    return key <= query || key < 4;
+  }
 };
 static_assert(sizeof(Gqa<GqaSpec{}, Prefix, Rope, Contiguous<F32>>) > 0);

@@ -7,7 +7,9 @@ struct Prefix {
   Rows reach(Rows, int cached) const { return {0, cached}; }
   Coverage classify(Rows, Rows) const { return Coverage::partial; }
 #ifndef TENON_EXPECT_FAIL
-  bool keep(int query, int key) const { return key <= query || key < 4; }
+  bool keep(int query, int key) const {
+    return key <= query || key < 4;
+  }
 #endif
 };
 static_assert(sizeof(Gqa<GqaSpec{}, Prefix, Rope, Contiguous<F32>>) > 0);

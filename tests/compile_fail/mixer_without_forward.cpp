@@ -14,8 +14,8 @@ struct Nothing {
   static constexpr RowSpec rows(const Config&) { return {}; }
 #ifndef TENON_EXPECT_FAIL
   template <class Formats>
-  static void forward(Cpu&, const Weights<Formats>&, Store&, Slot, const LayerStep&, MatView<const float>,
-                      MatView<float>, bool) {}
+  static void forward(Cpu&, const Weights<Formats>&, Store&, Slot, const LayerStep&,
+                      MatView<const float>, MatView<float>, bool) {}
 #endif
 };
 static_assert(sizeof(Block<Nothing, SwiGlu, RmsNorm>) > 0);

@@ -12,10 +12,12 @@ struct Nothing {
     Config config;
   };
 #ifndef TENON_EXPECT_FAIL
-  static constexpr RowSpec rows(const Config&) { return {}; }
+  static constexpr RowSpec rows(const Config&) {
+    return {};
+  }
 #endif
   template <class Formats>
-  static void forward(Cpu&, const Weights<Formats>&, Store&, Slot, const LayerStep&, MatView<const float>,
-                      MatView<float>, bool) {}
+  static void forward(Cpu&, const Weights<Formats>&, Store&, Slot, const LayerStep&,
+                      MatView<const float>, MatView<float>, bool) {}
 };
 static_assert(sizeof(Block<Nothing, SwiGlu, RmsNorm>) > 0);

@@ -1,4 +1,5 @@
-// expect: tenon: a Sampler needs a member Token sample(std::span<const float> logits, const DrawContext& at)
+// expect: tenon: a Sampler needs a member Token sample(std::span<const float> logits, const
+// DrawContext& at)
 #include <tenon/decode/sampler.hpp>
 
 struct First {

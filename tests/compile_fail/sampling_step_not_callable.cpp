@@ -1,4 +1,5 @@
-// expect: tenon: a sampling step is called as step(Candidates&) or step(Candidates&, const DrawContext&)
+// expect: tenon: a sampling step is called as step(Candidates&) or step(Candidates&, const
+// DrawContext&)
 #include <tenon/decode/chain.hpp>
 
 struct Ban {
@@ -9,4 +10,6 @@ struct Ban {
 #endif
 };
 
-tenon::Chain<tenon::TopK, Ban> make() { return tenon::Chain(8, 0, tenon::TopK{4}, Ban{}); }
+tenon::Chain<tenon::TopK, Ban> make() {
+  return tenon::Chain(8, 0, tenon::TopK{4}, Ban{});
+}

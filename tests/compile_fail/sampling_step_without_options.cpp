@@ -1,4 +1,5 @@
-// expect: tenon: a chain set up from options needs steps with a static from(SamplingOptions) or a default constructor
+// expect: tenon: a chain set up from options needs steps with a static from(SamplingOptions) or a
+// default constructor
 #include <tenon/decode/chain.hpp>
 
 struct Ban {

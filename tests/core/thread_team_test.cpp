@@ -108,7 +108,9 @@ TEST_CASE("the number of threads is checked", "[threads]") {
 TEST_CASE("quotas of control groups, versions 2 and 1", "[threads]") {
   const auto root = std::filesystem::temp_directory_path() / "tenon_cgroup_test";
   std::filesystem::create_directories(root / "cpu");
-  const auto write = [&](const char* name, const char* text) { std::ofstream(root / name) << text; };
+  const auto write = [&](const char* name, const char* text) {
+    std::ofstream(root / name) << text;
+  };
   write("cpu.max", "150000 100000\n");
   CHECK(detail::cgroup_cpus(root.string()) == 2);
   write("cpu.max", "50000 100000\n");

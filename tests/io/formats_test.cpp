@@ -1,7 +1,7 @@
 // The small tables and checks that readers and writers share.
+#include <tenon/core/utf8.hpp>
 #include <tenon/io/ggml_types.hpp>
 #include <tenon/io/tensor_source.hpp>
-#include <tenon/core/utf8.hpp>
 #include <tenon/quant/blocks.hpp>
 #include <tenon/quant/dense.hpp>
 

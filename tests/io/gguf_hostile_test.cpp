@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "catch.hpp"
 #include "allocations.hpp"
+#include "catch.hpp"
 #include "io/errors.hpp"
 #include "io/files.hpp"
 #include "io/gguf_bytes.hpp"

@@ -11,8 +11,8 @@
 #include <system_error>
 #include <vector>
 
-#include "catch.hpp"
 #include "allocations.hpp"
+#include "catch.hpp"
 #include "io/errors.hpp"
 #include "io/files.hpp"
 #include "io/gguf_bytes.hpp"
