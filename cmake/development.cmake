@@ -22,6 +22,8 @@ if(TENON_SANITIZE STREQUAL "address")
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(TENON_SANITIZE STREQUAL "thread")
   set(sanitizers -fsanitize=thread -fno-omit-frame-pointer)
+  # A test that counts allocations replaces operator new, and so does this sanitizer's runtime.
+  target_link_options(tenon_development INTERFACE -Wl,--allow-multiple-definition)
 elseif(NOT TENON_SANITIZE STREQUAL "")
   message(FATAL_ERROR "TENON_SANITIZE must be empty, address or thread, it is \"${TENON_SANITIZE}\"")
 endif()

@@ -224,7 +224,7 @@ struct ByteDot {
 
 // With VNNI the products of all four bytes and the sum are one instruction, on the stored w + 128.
 namespace tenon::inline TENON_ABI::avx512vnni {
-using namespace avx512;
+using namespace avx512;  // NOLINT(google-build-using-namespace): all but the dot product
 
 struct ByteDot {
   static constexpr int kept_offset = 128;

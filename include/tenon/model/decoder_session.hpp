@@ -183,7 +183,7 @@ class DecoderSession {
         if (!store.fits(seq, base, count)) full(seq, base, count);
       });
       for (int t = 0; t < count; ++t) {
-        const auto at = static_cast<std::size_t>(first + t);
+        const auto at = static_cast<std::size_t>(first) + static_cast<std::size_t>(t);
         positions_.push_back(batch.positions.empty() ? base + t : batch.positions[at]);
       }
       seqs_.push_back({seq, first, count, base, nullptr});
