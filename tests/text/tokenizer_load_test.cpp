@@ -112,7 +112,7 @@ TEST_CASE("ids outside the vocabulary are refused by name") {
     metadata.set(key, MetaValue{MetaType::i32, {}, std::int64_t{-1}});
     CHECK(contains(load_error(metadata), "it is -1"));
     metadata.set(key, "2");
-    CHECK(contains(load_error(metadata), "must be an integer, the file has a string"));
+    CHECK(contains(load_error(metadata), "must be an integer, the file has type string"));
   }
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("what is not implemented is refused by name") {
   for (const std::string key : {"add_bos_token", "add_eos_token", "add_space_prefix"}) {
     metadata = good;
     metadata.set("tokenizer.ggml." + key, std::uint32_t{1});
-    CHECK(contains(load_error(metadata), key + "\" must be a bool, the file has a u32"));
+    CHECK(contains(load_error(metadata), key + "\" must be a bool, the file has type u32"));
   }
   const auto file = shared_file("data/tokenizers/ggml-vocab-gpt-2.gguf");
   if (!file.empty())
