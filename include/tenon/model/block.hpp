@@ -1,9 +1,13 @@
 #pragma once
 // One residual layer: x += mixer(norm(x)); x += feed_forward(norm(x)).
+#include <type_traits>
+
+#include "../cache/row_cache.hpp"
 #include "../core/config.hpp"
 #include "../kernels/cpu.hpp"
 #include "../mixer/layer_step.hpp"
 #include "../nn/bind.hpp"
+#include "../quant/dense.hpp"
 
 namespace tenon::inline TENON_ABI {
 
