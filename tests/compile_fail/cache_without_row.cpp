@@ -4,18 +4,18 @@ using namespace tenon;
 
 struct Nowhere {
   using Formats = F32;
-  Nowhere(std::span<const RowSpec>, const Limits&, int);
-  static std::size_t bytes(std::span<const RowSpec>, const Limits&, int);
-  int tag() const;
+  static constexpr bool forks = false;
+  Nowhere(std::span<const RowSpec>, const Limits&, const PlaneTags&);
+  static std::size_t bytes(std::span<const RowSpec>, const Limits&, const PlaneTags&);
+  const PlaneTags& tags() const;
 #ifndef TENON_EXPECT_FAIL
   std::byte* row(SeqId, int, int, int);
   const std::byte* row(SeqId, int, int, int) const;
 #endif
-  bool fits(SeqId, int, int) const;
-  void reserve(SeqId, int, int);
+  bool reserve(SeqId, int, int);
+  bool recalls(SeqId, int) const;
   int contiguous_from(int) const;
   std::size_t row_stride(int, int) const;
-  void fork(SeqId, SeqId, int);
   void truncate(SeqId, int, int);
   void release(SeqId);
 };

@@ -51,7 +51,7 @@ template <class F, class M, class S>
 std::vector<float> attention(const Problem& p, Isa isa, const M& mask, const S& score) {
   const Dim row = p.shape.kv_heads * p.shape.key_dim;
   const RowSpec spec{{row, row}, 0};
-  Contiguous<F> cache({&spec, 1}, {.seqs = 1, .context = p.tokens}, 0);
+  Contiguous<F> cache({&spec, 1}, {.seqs = 1, .context = p.tokens}, {0, 0});
   for (int t = 0; t < p.tokens; ++t) {
     encode_row<F>(p.keys.data() + t * row, row, cache.row(SeqId{0}, 0, 0, t));
     encode_row<F>(p.values.data() + t * row, row, cache.row(SeqId{0}, 0, 1, t));

@@ -61,24 +61,30 @@ struct TileRows {
   const float* row0;  // where row 0 of the tile would be
   Dim stride;         // floats
 };
-template <Format F, RowCache C>
+template <RowCache C>
 TileRows load_tile(const RowOps& ops, const C& cache, SeqId seq, int slot, int plane, int tile,
                    Rows rows, Dim first, Dim dim, float* scratch) {
-  if constexpr (std::is_same_v<F, F32>) {
-    if (cache.contiguous_from(rows.low) >= rows.high - rows.low) {
-      const auto stride = static_cast<Dim>(cache.row_stride(slot, plane) / sizeof(float));
-      const auto* row = reinterpret_cast<const float*>(cache.row(seq, slot, plane, rows.low));
-      return {row + first - (rows.low - tile) * stride, stride};
-    }
+  const auto tag = cache.tags()[static_cast<std::size_t>(plane)];
+  const RowCodec& codec = row_codec_of<typename C::Formats>(tag);
+  const std::size_t stride = cache.row_stride(slot, plane);
+  if (codec.floats && cache.contiguous_from(rows.low) >= rows.high - rows.low) {
+    const auto step = static_cast<Dim>(stride / sizeof(float));
+    const auto* row = reinterpret_cast<const float*>(cache.row(seq, slot, plane, rows.low));
+    return {row + first - (rows.low - tile) * step, step};
   }
-  for (int r = rows.low; r < rows.high; ++r) {
-    load_row<F>(ops, cache.row(seq, slot, plane, r), first, dim, scratch + (r - tile) * dim);
+  for (int r = rows.low; r < rows.high;) {
+    const int run = (std::min)(cache.contiguous_from(r), rows.high - r);
+    const std::byte* row = cache.row(seq, slot, plane, r);
+    for (int i = 0; i < run; ++i, row += stride) {
+      codec.load(ops, row, first, dim, scratch + (r + i - tile) * dim);
+    }
+    r += run;
   }
   return {scratch, dim};
 }
 
 // Attention of `count` consecutive tokens of one sequence to the keys of one key/value head.
-template <class F, RowCache C, Mask M, Score S>
+template <RowCache C, Mask M, Score S>
 class AttentionBlock {
  public:
   AttentionBlock(const Cpu& cpu, const C& cache, int slot, const AttentionShape& shape, float scale,
@@ -135,14 +141,14 @@ class AttentionBlock {
     const AttentionOps& ops = cpu_.attention();
     const Dim group = shape_.group();
     const int low = rows.low - tile, high = rows.high - tile;
-    const TileRows keys = load_tile<F>(cpu_.rows(), cache_, seq, slot_, 0, tile, rows,
-                                       kv_head * shape_.key_dim, shape_.key_dim, scratch_.key_rows);
+    const TileRows keys = load_tile(cpu_.rows(), cache_, seq, slot_, 0, tile, rows,
+                                    kv_head * shape_.key_dim, shape_.key_dim, scratch_.key_rows);
     ops.transpose_keys(keys.row0, keys.stride, low, high, shape_.key_dim, scratch_.keys);
     ops.score(scratch_.queries, static_cast<int>(count * group), scratch_.keys, low, high,
               shape_.key_dim, scratch_.scores);
     const TileRows values =
-        load_tile<F>(cpu_.rows(), cache_, seq, slot_, shape_.value_plane, tile, rows,
-                     kv_head * shape_.value_dim, shape_.value_dim, scratch_.value_rows);
+        load_tile(cpu_.rows(), cache_, seq, slot_, shape_.value_plane, tile, rows,
+                  kv_head * shape_.value_dim, shape_.value_dim, scratch_.value_rows);
     const std::uint64_t present = bit_range(low, high);
     if (coverage == Coverage::full) {
       fold_queries(kv_head, tile, row, 0, static_cast<int>(count * group), present, values);
@@ -202,24 +208,22 @@ void attend(Cpu& cpu, const C& cache, int slot, const Step& step, MatView<const 
   const Dim floats = round_up(detail::AttentionScratch::floats(shape, vectors), Dim{16});
   float* memory = cpu.workspace().template take<float>(floats * cpu.threads());
   if (cpu.measuring()) return;
-  FormatList<typename C::Formats>::visit(cache.tag(), [&]<class F>(F) {
-    cpu.parallel(shape.heads * step.tokens * 4096, [&](Worker worker) {
-      const auto scratch =
-          detail::AttentionScratch::at(memory + floats * worker.index, shape, vectors);
-      const detail::AttentionBlock<F, C, M, S> block(cpu, cache, slot, shape, scale, mask, score,
-                                                     scratch);
-      int item = 0;
-      for (const SeqStep& seq : step.seqs) {
-        for (int at = 0; at < seq.count; at += detail::block_tokens) {
-          const int count = (std::min)(detail::block_tokens, seq.count - at);
-          for (Dim head = 0; head < shape.kv_heads; ++head) {
-            if (item++ % worker.count != worker.index) continue;
-            block.run(seq.seq, seq.base + seq.count, head, seq.first + at, seq.base + at, count,
-                      queries, outputs);
-          }
+  cpu.parallel(shape.heads * step.tokens * 4096, [&](Worker worker) {
+    const auto scratch =
+        detail::AttentionScratch::at(memory + floats * worker.index, shape, vectors);
+    const detail::AttentionBlock<C, M, S> block(cpu, cache, slot, shape, scale, mask, score,
+                                                scratch);
+    int item = 0;
+    for (const SeqStep& seq : step.seqs) {
+      for (int at = 0; at < seq.count; at += detail::block_tokens) {
+        const int count = (std::min)(detail::block_tokens, seq.count - at);
+        for (Dim head = 0; head < shape.kv_heads; ++head) {
+          if (item++ % worker.count != worker.index) continue;
+          block.run(seq.seq, seq.base + seq.count, head, seq.first + at, seq.base + at, count,
+                    queries, outputs);
         }
       }
-    });
+    }
   });
 }
 

@@ -13,31 +13,35 @@ class Contiguous {
  public:
   using Formats = ElementFormats;
 
-  Contiguous(std::span<const RowSpec> slots, const Limits& limits, int tag)
-      : tag_(tag), context_(limits.context), memory_(bytes(slots, limits, tag)) {
+  Contiguous(std::span<const RowSpec> slots, const Limits& limits, const PlaneTags& tags)
+      : tags_(tags), context_(limits.context), memory_(bytes(slots, limits, tags)) {
     std::size_t at = 0;
     for (const RowSpec& slot : slots) {
       Slot& placed = slots_.emplace_back();
       for (std::size_t p = 0; p < 2; ++p) {
         placed.offset[p] = at;
-        placed.stride[p] = plane_row_bytes<Formats>(slot.widths[p], tag);
+        placed.stride[p] = plane_row_bytes<Formats>(slot.widths[p], tags[p]);
         at += plane_bytes(placed.stride[p], limits);
       }
     }
   }
-  static std::size_t bytes(std::span<const RowSpec> slots, const Limits& limits, int tag) {
+  static std::size_t bytes(std::span<const RowSpec> slots, const Limits& limits,
+                           const PlaneTags& tags) {
     std::size_t total = 0;
     for (const RowSpec& slot : slots) {
-      for (const Dim width : slot.widths) {
-        total = checked_add(total, plane_bytes(plane_row_bytes<Formats>(width, tag), limits));
+      for (std::size_t p = 0; p < 2; ++p) {
+        const std::size_t stride = plane_row_bytes<Formats>(slot.widths[p], tags[p]);
+        total = checked_add(total, plane_bytes(stride, limits));
       }
     }
     return total;
   }
 
-  int tag() const { return tag_; }
-  bool fits(SeqId, int rows, int more) const { return more <= context_ - rows; }
-  void reserve(SeqId, int, int) {}
+  const PlaneTags& tags() const { return tags_; }
+  static constexpr bool forks = true;
+
+  bool reserve(SeqId, int rows, int more) { return more <= context_ - rows; }
+  bool recalls(SeqId, int) const { return true; }
   std::byte* row(SeqId seq, int slot, int plane, int row) {
     return memory_.data() + offset(seq, slot, plane, row);
   }
@@ -76,7 +80,7 @@ class Contiguous {
     return at.offset[p] + index * at.stride[p];
   }
 
-  int tag_;
+  PlaneTags tags_;
   int context_;
   std::vector<Slot> slots_;
   AlignedBuffer memory_;

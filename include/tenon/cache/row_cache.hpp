@@ -13,25 +13,33 @@ namespace tenon::inline TENON_ABI {
 // One layer's rows. GQA stores two planes (keys, values), MLA one (latent and rotary key).
 struct RowSpec {
   std::array<Dim, 2> widths{};  // values per row of each plane; 0: no such plane
-  int reach = 0;                // how many rows back a bounded mask looks; 0: all
+  int reach = 0;                // rows that a bounded mask sees, the newest included; 0: all
+  int first = 0;                // rows at the start that it sees besides (attention sinks)
 };
 
+// The element format of each plane, as an index into the cache's list.
+using PlaneTags = std::array<int, 2>;
+
 // A store holds the rows of all sequences for all layers ("slots") that share its type. Its element
-// format is one of `Formats`, named by a tag when the store is made.
+// formats are of the list `Formats`, named by tags when the store is made; keys and values may
+// differ.
 template <class C>
 concept RowCache = requires(C c, const C k, std::span<const RowSpec> slots, const Limits& limits,
-                            SeqId seq, int n) {
+                            const PlaneTags& tags, SeqId seq, int n) {
   typename C::Formats;
-  C(slots, limits, n);
-  { C::bytes(slots, limits, n) } -> std::same_as<std::size_t>;  // what it will hold, before it does
-  { k.tag() } -> std::same_as<int>;
-  { k.fits(seq, n, n) } -> std::same_as<bool>;  // (sequence, rows, more): is there room for more?
-  c.reserve(seq, n, n);                         // makes that room; called once per step
+  C(slots, limits, tags);
+  // What it will hold, before it does.
+  { C::bytes(slots, limits, tags) } -> std::same_as<std::size_t>;
+  { k.tags() } -> std::convertible_to<PlaneTags>;
+  // (sequence, rows, more): makes room for `more` rows after the `rows` that are kept; false, and
+  // nothing changed, when there is none. Called once per step and sequence.
+  { c.reserve(seq, n, n) } -> std::same_as<bool>;
+  { k.recalls(seq, n) } -> std::same_as<bool>;  // (sequence, rows): can it go back to that many?
   { c.row(seq, n, n, n) } -> std::same_as<std::byte*>;  // (sequence, slot, plane, row)
   { k.row(seq, n, n, n) } -> std::same_as<const std::byte*>;
   { k.contiguous_from(n) } -> std::same_as<int>;  // rows lying one after another from this one
   { k.row_stride(n, n) } -> std::same_as<std::size_t>;  // (slot, plane) bytes
-  c.fork(seq, seq, n);                                  // (from, to, rows)
+  { C::forks } -> std::convertible_to<bool>;            // is fork() supported?
   c.truncate(seq, n, n);                                // (sequence, rows, rows to keep)
   c.release(seq);
 };
@@ -42,13 +50,12 @@ consteval bool explain_row_cache() {
       requires { typename C::Formats; },
       "tenon: a row cache must name its element formats, `using Formats = AnyOf<F16, F32>`");
   static_assert(
-      requires(std::span<const RowSpec> slots, const Limits& limits, int tag) {
-        C(slots, limits, tag);
-        { C::bytes(slots, limits, tag) } -> std::same_as<std::size_t>;
+      requires(std::span<const RowSpec> slots, const Limits& limits, const PlaneTags& tags) {
+        C(slots, limits, tags);
+        { C::bytes(slots, limits, tags) } -> std::same_as<std::size_t>;
       },
-      "tenon: a row cache must be constructible from (span<const RowSpec>, Limits, int tag) and "
-      "state "
-      "`static std::size_t bytes(...)` for the same arguments");
+      "tenon: a row cache must be constructible from (span<const RowSpec>, Limits, PlaneTags) and "
+      "state `static std::size_t bytes(...)` for the same arguments");
   static_assert(
       requires(C c, SeqId seq, int n) {
         { c.row(seq, n, n, n) } -> std::same_as<std::byte*>;
@@ -63,13 +70,14 @@ consteval bool explain_row_cache() {
       "`std::size_t row_stride(int slot, int plane) const`");
   static_assert(
       requires(C c, SeqId seq, int n) {
-        { c.fits(seq, n, n) } -> std::same_as<bool>;
-        c.reserve(seq, n, n);
-        c.fork(seq, seq, n);
+        { c.reserve(seq, n, n) } -> std::same_as<bool>;
+        { c.recalls(seq, n) } -> std::same_as<bool>;
+        { C::forks } -> std::convertible_to<bool>;
         c.truncate(seq, n, n);
         c.release(seq);
       },
-      "tenon: a row cache must provide fits, reserve, fork, truncate and release (see RowCache)");
+      "tenon: a row cache must provide reserve, recalls, forks, truncate and release (see "
+      "RowCache)");
   return true;
 }
 

@@ -31,6 +31,8 @@ struct Limits {
   int context = 512;     // rows each of them may hold
   int step_tokens = 64;  // tokens one forward() may carry, over all sequences
   int rollback = 0;      // rows that truncate() must be able to take back from bounded caches
+  int pool_rows = 0;     // rows that all sequences together may hold in a paged cache; 0: context
+                         // for each of them
 };
 
 }  // namespace tenon::inline TENON_ABI

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstring>
 
+#include "../quant/any_of.hpp"
 #include "../quant/blocks.hpp"
 #include "../quant/dense.hpp"
 #include "row_ops.hpp"
@@ -37,6 +38,23 @@ void load_row(const RowOps& ops, const std::byte* row, Dim first, Dim n, float* 
   } else {
     decode_part<F>(row, first, n, values);
   }
+}
+
+// The two conversions of one format as functions, so that code which moves rows is compiled once
+// for all formats.
+struct RowCodec {
+  void (*store)(const RowOps& ops, const float* values, Dim n, std::byte* row);
+  void (*load)(const RowOps& ops, const std::byte* row, Dim first, Dim n, float* values);
+  bool floats = false;  // rows are floats already and can be read where they lie
+};
+template <Format F>
+inline constexpr RowCodec row_codec{store_row<F>, load_row<F>, std::same_as<F, F32>};
+
+// The codec of the format with this tag.
+template <class Formats>
+const RowCodec& row_codec_of(int tag) {
+  return FormatList<Formats>::visit(tag,
+                                    []<class F>(F) -> const RowCodec& { return row_codec<F>; });
 }
 
 }  // namespace tenon::inline TENON_ABI

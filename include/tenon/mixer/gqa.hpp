@@ -168,16 +168,16 @@ struct Gqa {
   static void append(Cpu& cpu, Store& store, int slot, const LayerStep& step, MatView<float> k,
                      MatView<float> v) {
     if (cpu.measuring()) return;
-    FormatList<typename Store::Formats>::visit(store.tag(), [&]<class F>(F) {
-      for (const SeqStep& seq : step.batch.seqs) {
-        for (int i = 0; i < seq.count; ++i) {
-          const Dim t = seq.first + i;
-          const int row = seq.base + i;
-          store_row<F>(cpu.rows(), k.row(t), k.extent(1), store.row(seq.seq, slot, 0, row));
-          store_row<F>(cpu.rows(), v.row(t), v.extent(1), store.row(seq.seq, slot, 1, row));
-        }
+    const RowCodec& keys = row_codec_of<typename Store::Formats>(store.tags()[0]);
+    const RowCodec& values = row_codec_of<typename Store::Formats>(store.tags()[1]);
+    for (const SeqStep& seq : step.batch.seqs) {
+      for (int i = 0; i < seq.count; ++i) {
+        const Dim t = seq.first + i;
+        const int row = seq.base + i;
+        keys.store(cpu.rows(), k.row(t), k.extent(1), store.row(seq.seq, slot, 0, row));
+        values.store(cpu.rows(), v.row(t), v.extent(1), store.row(seq.seq, slot, 1, row));
       }
-    });
+    }
   }
 };
 

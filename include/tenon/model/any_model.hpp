@@ -23,6 +23,7 @@ class AnySession {
   std::size_t workspace_bytes() const { return self_->workspace_bytes(); }
   int length(SeqId seq) const { return self_->length(seq); }
   SeqId open() { return self_->open(); }
+  static constexpr bool forks = true;  // RequestError from a model whose caches cannot
   SeqId fork(SeqId seq) { return self_->fork(seq); }
   void truncate(SeqId seq, int rows) { self_->truncate(seq, rows); }
   void close(SeqId seq) { self_->close(seq); }
@@ -57,7 +58,15 @@ class AnySession {
     std::size_t workspace_bytes() const override { return held.workspace_bytes(); }
     int length(SeqId seq) const override { return held.length(seq); }
     SeqId open() override { return held.open(); }
-    SeqId fork(SeqId seq) override { return held.fork(seq); }
+    SeqId fork(SeqId seq) override {
+      if constexpr (S::forks) {
+        return held.fork(seq);
+      } else {
+        fail<RequestError>(
+            "fork needs caches that can share or copy rows, a Ring of this model cannot; feed the "
+            "sequence again, or compose the model with Contiguous or Paged");
+      }
+    }
     void truncate(SeqId seq, int rows) override { held.truncate(seq, rows); }
     void close(SeqId seq) override { held.close(seq); }
     void forward(const Batch& batch, MatView<float> logits, std::stop_token stop) override {

@@ -121,7 +121,7 @@ class Decoder {
     const auto add = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
       using Store = std::tuple_element_t<I, typename kinds::Stores>;
       total =
-          checked_add(total, Store::bytes(bound_->slots[I], limits, element_tag<Store>(element)));
+          checked_add(total, Store::bytes(bound_->slots[I], limits, element_tags<Store>(element)));
     };
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (add(std::integral_constant<std::size_t, I>{}), ...);

@@ -58,7 +58,13 @@ class DecoderSession {
     lengths_[index(seq)] = 0;
     return seq;
   }
+  // Only where every cache of the model can share or copy its rows.
+  static constexpr bool forks = Kinds::forks;
   SeqId fork(SeqId seq) {
+    static_assert(
+        forks,
+        "tenon: a cache of this model cannot fork (a Ring overwrites the rows that a copy "
+        "would share); use Contiguous or Paged");
     const int rows = length(seq);
     const SeqId copy = vacant();
     each_store([&](auto& store) { store.fork(seq, copy, rows); });
@@ -71,6 +77,9 @@ class DecoderSession {
       fail<RequestError>("truncate must keep 0 to ", now, " rows of sequence ", index(seq),
                          ", it was asked to keep ", rows);
     }
+    each_store([&](const auto& store) {
+      if (!store.recalls(seq, rows)) forgotten(seq, now, rows);
+    });
     each_store([&](auto& store) { store.truncate(seq, now, rows); });
     lengths_[index(seq)] = rows;
   }
@@ -84,12 +93,17 @@ class DecoderSession {
   // Cancelled a stop; the sequences are then as before. Allocates nothing.
   void forward(const Batch& batch, MatView<float> logits, std::stop_token stop = {}) {
     admit(batch, logits);
-    for (const SeqStep& seq : seqs_) {
-      each_store([&](auto& store) { store.reserve(seq.seq, seq.base, seq.count); });
-    }
     const Step step{seqs_, positions_, static_cast<int>(batch.tokens.size())};
     Cpu cpu(isa_, activations_, executor(), *work_);
-    run(cpu, step, batch.tokens, batch.want, logits, stop);
+    try {
+      reserve();
+      run(cpu, step, batch.tokens, batch.want, logits, stop);
+    } catch (...) {
+      for (const SeqStep& seq : seqs_) {
+        each_store([&](auto& store) { store.truncate(seq.seq, seq.base + seq.count, seq.base); });
+      }
+      throw;
+    }
     for (const SeqStep& seq : seqs_) lengths_[index(seq.seq)] = seq.base + seq.count;
   }
 
@@ -179,9 +193,6 @@ class DecoderSession {
                            " stands in it twice");
       }
       if (count > limits_.context - base) full(seq, base, count);
-      each_store([&](const auto& store) {
-        if (!store.fits(seq, base, count)) full(seq, base, count);
-      });
       for (int t = 0; t < count; ++t) {
         const auto at = static_cast<std::size_t>(first) + static_cast<std::size_t>(t);
         positions_.push_back(batch.positions.empty() ? base + t : batch.positions[at]);
@@ -193,6 +204,19 @@ class DecoderSession {
       fail<RequestError>("Batch::counts must add up to its ", tokens, " tokens, they add up to ",
                          first);
     }
+  }
+  void reserve() {
+    for (const SeqStep& seq : seqs_) {
+      each_store([&](auto& store) {
+        if (!store.reserve(seq.seq, seq.base, seq.count)) pool_full(seq);
+      });
+    }
+  }
+  [[noreturn]] void pool_full(const SeqStep& seq) const {
+    fail<CapacityError>("the cache must have room for ", seq.count, " more rows of sequence ",
+                        index(seq.seq), ", which holds ", seq.base,
+                        ", and its pool is used up; close or truncate a sequence, or open the "
+                        "session with a larger Limits::pool_rows");
   }
   [[noreturn]] void full(SeqId seq, int base, int count) const {
     fail<CapacityError>("sequence ", index(seq),
@@ -242,6 +266,12 @@ class DecoderSession {
       if (!cpu.measuring()) fill_angles(frequencies, step.positions, angles);
     }
   }
+  [[noreturn]] void forgotten(SeqId seq, int now, int rows) const {
+    fail<RequestError>(
+        "sequence ", index(seq), " must still have the rows that its next token sees; of ", now,
+        " rows it cannot go back to ", rows, ", a ring keeps Limits::rollback = ", limits_.rollback,
+        " rows beyond its window; open the session with a larger one");
+  }
   [[noreturn]] static void cancelled() {
     fail<Cancelled>(
         "the step was stopped by its stop token before it was done; the sequences are as before "
@@ -264,7 +294,7 @@ class DecoderSession {
   void make_stores(std::string_view element, std::index_sequence<I...>) {
     ((std::get<I>(stores_) = std::make_unique<std::tuple_element_t<I, typename Kinds::Stores>>(
           bound().slots[I], limits_,
-          element_tag<std::tuple_element_t<I, typename Kinds::Stores>>(element))),
+          element_tags<std::tuple_element_t<I, typename Kinds::Stores>>(element))),
      ...);
   }
   template <class Fn>

@@ -48,6 +48,7 @@ struct Kinds {
   // The distinct cache types, each of which is one store for all layers that use it.
   using Stores = typename detail::Unique<std::tuple<>, typename B::Mixer::Store...>::type;
   using OwnedStores = typename detail::Owned<Stores>::type;
+  static constexpr bool forks = (B::Mixer::Store::forks && ...);
   static constexpr int stores = static_cast<int>(std::tuple_size_v<Stores>);
   template <int I>
   static constexpr int store_of = detail::index_in<typename At<I>::Mixer::Store, Stores>;

@@ -25,17 +25,19 @@ class Loader {
   void matrix(std::string_view name, PackedMatrix<Formats>& to, Axis out, Axis in) {
     const TensorInfo& tensor = need(full(name));
     check(tensor, {out, in});
-    const int tag = tag_of_ggml_type<Formats>(tensor.ggml_type);
-    if (tag < 0) {
-      fail<ShapeError>(source_.origin(), ": tensor ", tensor.name, " must be stored as one of ",
-                       FormatList<Formats>::names(), " for this model type, it is ",
-                       type_name(tensor.ggml_type),
-                       "; add the format to the type's list or convert the file");
+    to = pack(tensor, tensor.data, out.size, in.size);
+  }
+
+  // One matrix [out, in] after another, as experts and heads are stored: [count, out, in].
+  void stack(std::string_view name, std::vector<PackedMatrix<Formats>>& to, Axis count, Axis out,
+             Axis in) {
+    const TensorInfo& tensor = need(full(name));
+    check(tensor, {count, out, in});
+    const std::size_t each = tensor.data.size() / static_cast<std::size_t>(count.size);
+    to.reserve(static_cast<std::size_t>(count.size));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count.size); ++i) {
+      to.push_back(pack(tensor, tensor.data.subspan(i * each, each), out.size, in.size));
     }
-    to = PackedMatrix<Formats>::pack(
-        tag, tensor.data, out.size, in.size, executor_,
-        [this](std::span<const std::byte> part) { source_.done_with(part); });
-    bytes_ += to.bytes();
   }
 
   void vector(std::string_view name, std::vector<float>& to, Axis n) {
@@ -83,7 +85,23 @@ class Loader {
  private:
   std::string full(std::string_view name) const {
     if (name.starts_with('/')) return std::string(name.substr(1));
+    if (name.ends_with(".bias")) return message(prefix_, name);
     return message(prefix_, name, ".weight");
+  }
+  PackedMatrix<Formats> pack(const TensorInfo& tensor, std::span<const std::byte> data, Dim out,
+                             Dim in) {
+    const int tag = tag_of_ggml_type<Formats>(tensor.ggml_type);
+    if (tag < 0) {
+      fail<ShapeError>(source_.origin(), ": tensor ", tensor.name, " must be stored as one of ",
+                       FormatList<Formats>::names(), " for this model type, it is ",
+                       type_name(tensor.ggml_type),
+                       "; add the format to the type's list or convert the file");
+    }
+    auto packed = PackedMatrix<Formats>::pack(
+        tag, data, out, in, executor_,
+        [this](std::span<const std::byte> part) { source_.done_with(part); });
+    bytes_ += packed.bytes();
+    return packed;
   }
   const TensorInfo& need(const std::string& name) {
     const TensorInfo* tensor = source_.find(name);

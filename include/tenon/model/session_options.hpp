@@ -11,7 +11,8 @@
 namespace tenon::inline TENON_ABI {
 
 struct SessionOptions {
-  // Element format of the caches, by name ("f16"); empty: the first that the model's type lists.
+  // Element format of the caches, by name ("f16"), or those of keys and values ("f16/q8_0"); empty:
+  // the first that the model's type lists.
   std::string_view cache = {};
   // How block-quantized weights are multiplied: with activations rounded to int8, or exactly.
   Activations activations = Activations::int8;
@@ -34,10 +35,9 @@ inline const Limits& check(const Limits& limits) {
   return limits;
 }
 
-// The tag of the element format named `element` in a cache's list; RequestError when not listed.
+namespace detail {
 template <class Store>
 int element_tag(std::string_view element) {
-  if (element.empty()) return 0;
   const int tag = tag_of_name<typename Store::Formats>(element);
   if (tag < 0) {
     fail<RequestError>(
@@ -46,6 +46,18 @@ int element_tag(std::string_view element) {
         "\" was asked for; choose a listed one or compose the model with a cache that has it");
   }
   return tag;
+}
+}  // namespace detail
+
+// The tags of the element formats named `elements` in a cache's list; RequestError when one is not
+// listed.
+template <class Store>
+PlaneTags element_tags(std::string_view elements) {
+  if (elements.empty()) return {0, 0};
+  const std::size_t slash = elements.find('/');
+  const int keys = detail::element_tag<Store>(elements.substr(0, slash));
+  if (slash == elements.npos) return {keys, keys};
+  return {keys, detail::element_tag<Store>(elements.substr(slash + 1))};
 }
 
 }  // namespace tenon::inline TENON_ABI

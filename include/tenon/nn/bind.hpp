@@ -17,9 +17,12 @@ struct Axis {
 
 // Visitors provide:
 //   matrix(name, PackedMatrix&, Axis out, Axis in)      a linear weight, stored [out, in]
+//   stack(name, std::vector<PackedMatrix>&, Axis count, Axis out, Axis in)   [count, out, in]
 //   vector(name, std::vector<float>&, Axis n)           must be there
 //   optional_vector(name, std::vector<float>&, Axis n)  left empty when the checkpoint has none
 //   rotary(RotaryFrequencies) -> int                    registers a rotation; equal ones share one
-// Names are without layer prefix and without ".weight"; an absolute name starts with '/'.
+//   has(name) -> bool
+// Names are without layer prefix and without ".weight"; a name that ends in ".bias" is whole, an
+// absolute one starts with '/'.
 
 }  // namespace tenon::inline TENON_ABI
