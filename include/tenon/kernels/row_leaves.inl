@@ -96,6 +96,11 @@ TENON_LEAF inline void widen_half(const std::uint16_t* x, Dim n, float* y) {
   for (; i + 16 <= n; i += 16) store(y + i, load_half(x + i));
   for (; i < n; ++i) y[i] = float_of_half(x[i]);
 }
+TENON_LEAF inline void widen_bf16(const std::uint16_t* x, Dim n, float* y) {
+  Dim i = 0;
+  for (; i + 16 <= n; i += 16) store(y + i, load_bf16(x + i));
+  for (; i < n; ++i) y[i] = float_of_bf16(x[i]);
+}
 // y = scale * x
 TENON_LEAF inline void widen_bytes(const std::int8_t* x, Dim n, float scale, float* y) {
   Dim i = 0;
@@ -103,5 +108,6 @@ TENON_LEAF inline void widen_bytes(const std::int8_t* x, Dim n, float scale, flo
   for (; i < n; ++i) y[i] = static_cast<float>(x[i]) * scale;
 }
 
-inline constexpr RowOps row_ops{rms_norm,      add_to,         silu_gate,  rotate_interleaved,
-                                rotate_halves, narrow_to_half, widen_half, widen_bytes};
+inline constexpr RowOps row_ops{rms_norm,           add_to,        silu_gate,
+                                rotate_interleaved, rotate_halves, narrow_to_half,
+                                widen_half,         widen_bytes,   widen_bf16};

@@ -6,11 +6,12 @@
 #include "../model/decoder.hpp"
 #include "../nn/mlp.hpp"
 #include "../nn/norm.hpp"
+#include "../quant/fp8.hpp"
 
 namespace tenon::inline TENON_ABI::zoo {
 
 // Element formats a cache offers unless told otherwise; the first is the default.
-using CacheFormats = AnyOf<F16, F32, Q8_0>;
+using CacheFormats = AnyOf<F16, F32, Q8_0, Bf16, Q4_0, Fp8E4M3, Fp8E5M2>;
 using WeightFormats = AnyOf<F32, F16, Bf16, Q8_0, Q4_0, Q4_1>;
 
 // Every size of a Llama; those left out are read from the checkpoint.
