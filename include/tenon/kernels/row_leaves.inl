@@ -111,6 +111,11 @@ TENON_LEAF inline void widen_half(const std::uint16_t* x, Dim n, float* y) {
   for (; i + 16 <= n; i += 16) store(y + i, load_half(x + i));
   for (; i < n; ++i) y[i] = float_of_half(x[i]);
 }
+TENON_LEAF inline void widen_bf16(const std::uint16_t* x, Dim n, float* y) {
+  Dim i = 0;
+  for (; i + 16 <= n; i += 16) store(y + i, load_bf16(x + i));
+  for (; i < n; ++i) y[i] = float_of_bf16(x[i]);
+}
 // y = scale * x
 TENON_LEAF inline void widen_bytes(const std::int8_t* x, Dim n, float scale, float* y) {
   Dim i = 0;
@@ -120,4 +125,4 @@ TENON_LEAF inline void widen_bytes(const std::int8_t* x, Dim n, float scale, flo
 
 inline constexpr RowOps row_ops{rms_norm,           add_to,        soft_cap,       silu_gate,
                                 rotate_interleaved, rotate_halves, narrow_to_half, widen_half,
-                                widen_bytes};
+                                widen_bytes,        widen_bf16};

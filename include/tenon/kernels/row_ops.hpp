@@ -24,6 +24,7 @@ struct RowOps {
   void (*narrow_to_half)(const float* x, Dim n, std::uint16_t* y);
   void (*widen_half)(const std::uint16_t* x, Dim n, float* y);
   void (*widen_bytes)(const std::int8_t* x, Dim n, float scale, float* y);
+  void (*widen_bf16)(const std::uint16_t* x, Dim n, float* y);
 };
 
 }  // namespace tenon::inline TENON_ABI
