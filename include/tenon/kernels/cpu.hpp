@@ -1,6 +1,7 @@
 #pragma once
 // The CPU backend: the operations that layers are written in. A measuring one computes nothing and
 // records the scratch that a step takes, so that a session can allocate it once.
+#include <algorithm>
 #include <initializer_list>
 
 #include "../core/executor.hpp"
@@ -60,6 +61,11 @@ class Cpu {
              [&](Dim row) { rows_.rms_norm(x.row(row), gain, x.extent(1), epsilon, y.row(row)); });
   }
 
+  // to = from, both [rows, columns].
+  void copy(MatView<const float> from, MatView<float> to) {
+    each_row(to.extent(0), to.extent(1),
+             [&](Dim row) { std::copy_n(from.row(row), to.extent(1), to.row(row)); });
+  }
   // to += from, both [rows, columns].
   void add(MatView<const float> from, MatView<float> to) {
     each_row(to.extent(0), to.extent(1),
