@@ -6,7 +6,7 @@
 
 #include "../attn/attend.hpp"
 #include "../nn/bind.hpp"
-#include "../nn/rotary.hpp"
+#include "../nn/rope.hpp"
 #include "layer_step.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -38,7 +38,8 @@ consteval bool explain_attention() {
 
 template <GqaSpec Spec, class M, class Pos, class Cache, class Hook = PlainScore>
 struct Gqa {
-  static_assert(explain_gqa<Spec>() && explain_attention<M, Cache>() && explain_score<Hook>());
+  static_assert(explain_gqa<Spec>() && explain_attention<M, Cache>() && explain_score<Hook>() &&
+                explain_position<Pos>());
   using Store = Cache;
   using MaskType = M;
 
@@ -114,13 +115,7 @@ struct Gqa {
         visitor.matrix("attn_v", wv, kv, width);
       }
       visitor.matrix("attn_output", wo, width, q);
-      if constexpr (Pos::rotates) {
-        const Dim half =
-            (config.position.rope_dim == dyn ? config.head_dim : config.position.rope_dim) / 2;
-        std::vector<float> divisors;
-        visitor.optional_vector("/rope_freqs.weight", divisors, {half, "rope.dimension_count / 2"});
-        rotary = visitor.rotary(config.position.frequencies(config.head_dim, divisors));
-      }
+      if constexpr (Pos::rotates) rotary = bind_rotary(visitor, config.position, config.head_dim);
     }
   };
 
@@ -148,7 +143,8 @@ struct Gqa {
       rotate_heads(cpu, weights, step, q, heads, head_dim);
     }
     const AttentionShape shape{heads, kv_heads, head_dim, head_dim, 1};
-    const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+    const float scale = static_cast<float>(logit_scale_of(weights.config.position)) /
+                        std::sqrt(static_cast<float>(head_dim));
     attend(cpu, store, slot.index, step.batch, q, out, shape, scale, weights.config.mask,
            weights.config.score);
     cpu.linear<Formats>(out, {{&weights.wo, y, accumulate}});
