@@ -162,7 +162,7 @@ TEST_CASE("linear: several outputs share an input", "[kernels]") {
 }
 
 TEST_CASE("linear: rows may end inside a block", "[kernels]") {
-  for (const int tag : {3, 4, 5}) {
+  for (const int tag : {3, 4, 5, 6}) {
     for (const Dim in : {1, 40, 172}) {
       const Dim padded = ceil_div(in, 32) * 32, out = 35, tokens = 5;
       FileMatrix w = encode<All>(tag, out, in, normal(out * in, 16));

@@ -11,7 +11,7 @@
 namespace weights {
 
 using namespace tenon;
-using All = AnyOf<F32, F16, Bf16, Q8_0, Q4_0, Q4_1>;
+using All = AnyOf<F32, F16, Bf16, Q8_0, Q4_0, Q4_1, Mxfp4>;
 
 // Runs its workers one after another, the last one first.
 class Backwards final : public Executor {
@@ -74,14 +74,14 @@ FileMatrix encode(int tag, Dim out, Dim in, const std::vector<float>& values) {
   decode<Formats>(matrix);
   return matrix;
 }
-// Random bytes everywhere but in the leading halves of each block, which become finite scales.
+// Random bytes everywhere but in the leading scales of each block, which are finite.
 inline FileMatrix random_blocks(int tag, Dim out, Dim in, unsigned seed) {
   FileMatrix matrix = encode<All>(tag, out, in, normal(out * in, seed));
   std::mt19937 generator(seed);
   FormatList<All>::visit(tag, [&]<class F>(F) {
-    const std::size_t halves = F::block_bytes == 20 ? 4 : 2;
+    const std::size_t scales = F::block_bytes == 20 ? 4 : F::block_bytes == 17 ? 1 : 2;
     for (std::size_t i = 0; i < matrix.bytes.size(); ++i) {
-      if (i % F::block_bytes >= halves) matrix.bytes[i] = static_cast<std::byte>(generator() & 255);
+      if (i % F::block_bytes >= scales) matrix.bytes[i] = static_cast<std::byte>(generator() & 255);
     }
   });
   decode<All>(matrix);

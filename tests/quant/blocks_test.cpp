@@ -14,6 +14,7 @@
 #include "tenon/io/gguf.hpp"
 #include "tenon/quant/any_of.hpp"
 #include "tenon/quant/dense.hpp"
+#include "tenon/quant/mxfp4.hpp"
 
 using namespace tenon;
 
@@ -48,7 +49,7 @@ class Tensors {
 }  // namespace
 
 TEMPLATE_TEST_CASE("blocks: the reference quantizer's bytes and values", "[quant]", Q8_0, Q4_0,
-                   Q4_1, Bf16) {
+                   Q4_1, Bf16, Mxfp4) {
   using F = TestType;
   const auto path = shared_file("models/quant/quant_blocks.safetensors");
   if (path.empty()) return;

@@ -14,6 +14,16 @@ struct Block {
 };
 Block block_of(int tag, const std::byte* at) {
   Block block;
+  if (tag == 6) {
+    block.d = std::ldexp(1.0f, std::to_integer<int>(at[0]) - 128);
+    for (int i = 0; i < 32; ++i) {
+      const auto byte = std::to_integer<int>(at[1 + i % 16]);
+      const int code = i < 16 ? byte & 15 : byte >> 4;
+      const int doubled[] = {0, 1, 2, 3, 4, 6, 8, 12};
+      block.q[i] = code < 8 ? doubled[code] : -doubled[code - 8];
+    }
+    return block;
+  }
   block.d = detail::load_half(at);
   const std::byte* quants = at + 2;
   if (tag == 5) {
@@ -104,7 +114,7 @@ void check_bits(const FileMatrix& w, const std::vector<float>& x,
 }  // namespace
 
 TEST_CASE("linear int8: every instruction set returns the fold", "[twins]") {
-  const int tag = GENERATE(3, 4, 5);
+  const int tag = GENERATE(3, 4, 5, 6);
   for (const Dim out : {1, 15, 16, 17, 33, 172}) {
     for (const Dim in : {32, 64, 96, 544}) {
       const auto seed = static_cast<unsigned>(out * 1000 + in);
@@ -121,7 +131,7 @@ TEST_CASE("linear int8: every instruction set returns the fold", "[twins]") {
 
 TEST_CASE("linear int8: any bytes of a file, and activations at the end of their range",
           "[twins]") {
-  const int tag = GENERATE(3, 4, 5);
+  const int tag = GENERATE(3, 4, 5, 6);
   const FileMatrix w = random_blocks(tag, 50, 128, 3);  // holds -128 and 127 too
   std::vector<float> x(4 * 128);
   std::mt19937 generator(9);
@@ -129,8 +139,10 @@ TEST_CASE("linear int8: any bytes of a file, and activations at the end of their
   check_bits(w, x, reference(w, x).fold);
   FileMatrix lowest = w;  // Q8_0: every weight -128; Q4: every nibble 15
   for (std::size_t i = 0; i < lowest.bytes.size(); ++i) {
-    const std::size_t block_bytes = lowest.bytes.size() / (50 * 4), halves = tag == 5 ? 4 : 2;
-    if (i % block_bytes >= halves) lowest.bytes[i] = static_cast<std::byte>(tag == 3 ? 0x80 : 0xff);
+    const std::size_t block_bytes = lowest.bytes.size() / (50 * 4), scales = tag == 5   ? 4
+                                                                             : tag == 6 ? 1
+                                                                                        : 2;
+    if (i % block_bytes >= scales) lowest.bytes[i] = static_cast<std::byte>(tag == 3 ? 0x80 : 0xff);
   }
   decode<All>(lowest);
   check_bits(lowest, std::vector<float>(4 * 128, 1.0f),
@@ -139,14 +151,14 @@ TEST_CASE("linear int8: any bytes of a file, and activations at the end of their
 }
 
 TEST_CASE("linear int8: more tokens than one pass, more k than one cut", "[twins]") {
-  const int tag = GENERATE(3, 4, 5);
+  const int tag = GENERATE(3, 4, 5, 6);
   const FileMatrix w = encode<All>(tag, 70, 1088, normal(70 * 1088, 11));
   const std::vector<float> x = normal(137 * 1088, 12);
   check_bits(w, x, reference(w, x).fold);
 }
 
 TEST_CASE("linear int8: the error against float activations is that of rounding them", "[twins]") {
-  for (const int tag : {3, 4, 5}) {
+  for (const int tag : {3, 4, 5, 6}) {
     const FileMatrix w = encode<All>(tag, 64, 512, normal(64 * 512, 21));
     const std::vector<float> x = normal(8 * 512, 22, 3.0f);
     const Reference expected = reference(w, x);

@@ -86,7 +86,7 @@ TileRows load_tile(const RowOps& ops, const C& cache, SeqId seq, int slot, int p
 }
 
 // Attention of `count` consecutive tokens of one sequence to the keys of one key/value head.
-template <RowReader C, Mask M, Score S>
+template <RowReader C, Mask M, class S>
 class AttentionBlock {
  public:
   AttentionBlock(const Cpu& cpu, const C& cache, int slot, const AttentionShape& shape, float scale,
@@ -115,22 +115,40 @@ class AttentionBlock {
     scratch_.segment.clear(vectors);
     const Rows block{row, row + count};
     const Rows reach = mask_.reach(block, cached);
-    for (int tile = reach.low / key_tile * key_tile; tile < reach.high; tile += key_tile) {
-      if (tile % segment_rows == 0) close_segment(vectors);
-      const Rows rows{(std::max)(tile, reach.low), (std::min)(tile + key_tile, reach.high)};
+    const int first_rows = (std::min)(tenon::first_rows(mask_), reach.low);
+    const int reach_tile = reach.low / key_tile * key_tile;
+    int segment = 0;
+    for (int tile = first_rows > 0 ? 0 : reach_tile; tile < reach.high; tile += key_tile) {
+      if (tile >= first_rows && tile < reach_tile) tile = reach_tile;  // nothing seen in between
+      if (tile / segment_rows != std::exchange(segment, tile / segment_rows))
+        close_segment(vectors);
+      const int low = tile < first_rows ? tile : (std::max)(tile, reach.low);
+      const int high = tile < reach_tile ? first_rows : reach.high;
+      const Rows rows{low, (std::min)(tile + key_tile, high)};
       const Coverage coverage = mask_.classify(block, rows);
       if (coverage != Coverage::skip) fold_tile(seq, kv_head, tile, rows, coverage, row, count);
     }
     close_segment(vectors);
     for (Dim i = 0; i < vectors; ++i) {
       float* to = outputs.row(first + i / group) + (head + i % group) * shape_.value_dim;
-      const float denominator = scratch_.total.denominators[i];
+      const float denominator = denominator_of(i, static_cast<int>(head + i % group));
       cpu_.attention().divide(scratch_.total.output(i), denominator == 0 ? 1.0f : denominator,
                               shape_.value_dim, to);
     }
   }
 
  private:
+  // The finished denominator of a query; a sink adds its share and has no value to add.
+  float denominator_of(Dim i, int head) const {
+    float denominator = scratch_.total.denominators[i];
+    if constexpr (HasSink<S>) {
+      const float logit = score_.sink(head) - scratch_.total.maxima[i];
+      denominator += cpu_.attention().exponential_of(logit);
+    } else {
+      static_cast<void>(head);
+    }
+    return denominator;
+  }
   void close_segment(Dim vectors) const {
     for (Dim i = 0; i < vectors; ++i) {
       scratch_.total.merge(cpu_.attention(), i, scratch_.segment);
@@ -174,12 +192,9 @@ class AttentionBlock {
     const auto group = static_cast<int>(shape_.group());
     for (int i = at; i < at + n; ++i) {
       float* scores = scratch_.scores + i * key_tile;
-      if constexpr (!std::is_same_v<S, PlainScore>) {
+      if constexpr (ChangesLogits<S>) {
         const int head = static_cast<int>(kv_head) * group + i % group;
-        for (std::uint64_t left = keep; left != 0; left &= left - 1) {
-          const int k = __builtin_ctzll(left);
-          scores[k] = score_.logit(scores[k], head, row + i / group, tile + k);
-        }
+        change_logits(score_, cpu_.rows(), scores, keep, head, row + i / group, tile);
       }
       scratch_.factors[i] = ops.soften(scores, keep, state.maxima + i, state.denominators + i);
     }
@@ -201,7 +216,8 @@ class AttentionBlock {
 
 // Softmax attention of every token of the step over its own sequence's rows.
 //   queries [tokens, heads x key_dim], outputs [tokens, heads x value_dim]; logits are multiplied
-//   by `scale`, then given to the score hook. A query that keeps no key gets zeros.
+//   by `scale`, or what the score hook makes of it, then given to the hook. A query that keeps no
+//   key gets zeros.
 template <RowCache C, Mask M, Score S>
 void attend(Cpu& cpu, const C& cache, int slot, const Step& step, MatView<const float> queries,
             MatView<float> outputs, const AttentionShape& shape, float scale, const M& mask,
@@ -211,13 +227,16 @@ void attend(Cpu& cpu, const C& cache, int slot, const Step& step, MatView<const 
   const Dim floats = round_up(detail::AttentionScratch::floats(shape, vectors), Dim{16});
   float* memory = cpu.workspace().template take<float>(floats * cpu.threads());
   if (cpu.measuring()) return;
+  if constexpr (ScalesQueries<S>) scale = score.scale(scale);
+  const float factor = scale;
   cpu.parallel(shape.heads * step.tokens * 4096, [&](Worker worker) {
     const auto scratch =
         detail::AttentionScratch::at(memory + floats * worker.index, shape, vectors);
-    const detail::AttentionBlock<C, M, S> block(cpu, cache, slot, shape, scale, mask, score,
-                                                scratch);
     int item = 0;
     for (const SeqStep& seq : step.seqs) {
+      const auto seen = mask_in(mask, seq);
+      const detail::AttentionBlock<C, std::remove_const_t<decltype(seen)>, S> block(
+          cpu, cache, slot, shape, factor, seen, score, scratch);
       for (int at = 0; at < seq.count; at += detail::block_tokens) {
         const int count = (std::min)(detail::block_tokens, seq.count - at);
         for (Dim head = 0; head < shape.kv_heads; ++head) {

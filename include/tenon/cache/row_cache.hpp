@@ -32,7 +32,8 @@ concept RowReader = requires(const C k, SeqId seq, int n) {
 
 // A store holds the rows of all sequences for all layers ("slots") that share its type. Its element
 // formats are of the list `Formats`, named by tags when the store is made; keys and values may
-// differ.
+// differ. One that can drop rows in the middle of a sequence says `static constexpr bool shifts =
+// true` and has `bool move_rows(SeqId, int from, int to, int count)`, to <= from.
 template <class C>
 concept RowCache = requires(C c, const C k, std::span<const RowSpec> slots, const Limits& limits,
                             const PlaneTags& tags, SeqId seq, int n) {

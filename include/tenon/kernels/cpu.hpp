@@ -63,6 +63,12 @@ class Cpu {
              [&](Dim row) { rows_.rms_norm(x.row(row), gain, x.extent(1), epsilon, y.row(row)); });
   }
 
+  // to += from, both [rows, columns].
+  void add(MatView<const float> from, MatView<float> to) {
+    each_row(to.extent(0), to.extent(1),
+             [&](Dim row) { rows_.add_to(from.row(row), to.extent(1), to.row(row)); });
+  }
+
   // Linear weights that share the input x [tokens, in]; see linear.hpp.
   template <class Formats>
   void linear(MatView<const float> x, std::initializer_list<LinearOutput<Formats>> outputs) {
@@ -72,6 +78,11 @@ class Cpu {
     if (measuring()) return;
     tenon::linear<Formats>(executor_, isa_, x, std::span(outputs.begin(), outputs.size()),
                            activations_, QuantizedRows::carve(memory, tokens, in));
+    for (const LinearOutput<Formats>& output : outputs) {
+      if (output.bias == nullptr) continue;
+      const Dim out = output.weight->out();
+      each_row(tokens, out, [&](Dim row) { rows_.add_to(output.bias, out, output.y.row(row)); });
+    }
   }
 
   // One matrix [out, in] for each head: head h reads `in` columns of x [tokens, .] from h *

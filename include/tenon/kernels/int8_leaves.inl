@@ -25,7 +25,7 @@ inline constexpr Dim spread_scales = (TileLayout<F>::minima ? 3 : 2) * tile_rows
 // sums [N][R][16] (+)= x [N tokens] times R row tiles, `blocks` blocks of each. Per block: 8
 // vectors of 64 weights per row tile, 8 broadcasts per token, 8 R N dot instructions, 2 (Q4_1: 3)
 // fma per sum. Integer sums start at integral_bits, and fma(integral + dot, d_w, -integral d_w)
-// rounds dot * d_w once.
+// rounds dot * d_w once. (MXFP4 scales of 2^104 and more overflow there: the row becomes NaN.)
 template <class F, bool Spread, int R, int N>
 TENON_LEAF inline void integer_tile(const std::byte* const* values, const std::byte* const* scales,
                                     const QuantizedRows& x, Dim blocks, bool first, float* sums) {
@@ -80,11 +80,10 @@ TENON_LEAF inline void integer_tile(const std::byte* const* values, const std::b
         back = load(floats + 16);
         if constexpr (Layout::minima) minimum = load(floats + 32);
       } else {
-        const auto* halves =
-            reinterpret_cast<const std::uint16_t*>(scales[r] + b * Dim{Layout::scale_bytes});
-        d = load_half(halves);
+        const std::byte* stored = scales[r] + b * Dim{Layout::scale_bytes};
+        d = scales_at<F>(stored);
         back = mul(d, broadcast(-integral));
-        if constexpr (Layout::minima) minimum = load_half(halves + 16);
+        if constexpr (Layout::minima) minimum = scales_at<F>(stored + 32);
       }
       TENON_UNROLL
       for (int n = 0; n < N; ++n) {
@@ -112,11 +111,10 @@ TENON_LEAF inline void spread_blocks(const std::byte* values, const std::byte* s
         store_bytes64(to_values, quants_at<F>(values, j % 4, j / 4));
       values += Layout::value_bytes;
     }
-    const auto* halves = reinterpret_cast<const std::uint16_t*>(scales);
-    const F32x16 d = load_half(halves);
+    const F32x16 d = scales_at<F>(scales);
     store(to_scales, d);
     store(to_scales + 16, mul(d, broadcast(-integral)));
-    if constexpr (Layout::minima) store(to_scales + 32, load_half(halves + 16));
+    if constexpr (Layout::minima) store(to_scales + 32, scales_at<F>(scales + 32));
     scales += Layout::scale_bytes;
     to_scales += spread_scales<F>;
   }

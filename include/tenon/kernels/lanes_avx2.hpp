@@ -50,6 +50,18 @@ TENON_LANE __m256 load_bf16_8(const std::uint16_t* p) {
 TENON_LANE F32x16 load_bf16(const std::uint16_t* p) {
   return {load_bf16_8(p), load_bf16_8(p + 8)};
 }
+TENON_LANE __m256 load_half_scales_8(const std::byte* p) {
+  const __m256i e = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+  const __m256i small = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+  const __m256i bits =
+      _mm256_blendv_epi8(normal, small, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e));
+  const __m256i nan = _mm256_cmpeq_epi32(e, _mm256_set1_epi32(255));
+  return _mm256_castsi256_ps(_mm256_blendv_epi8(bits, _mm256_set1_epi32(0x7fc00000), nan));
+}
+TENON_LANE F32x16 load_half_scales(const std::byte* p) {
+  return {load_half_scales_8(p), load_half_scales_8(p + 8)};
+}
 TENON_LANE void store(float* p, F32x16 a) {
   _mm256_storeu_ps(p, a.low);
   _mm256_storeu_ps(p + 8, a.high);
@@ -218,6 +230,11 @@ TENON_LANE Bytes64 low_nibbles(Bytes64 a) {
 }
 TENON_LANE Bytes64 high_nibbles(Bytes64 a) {
   return low_nibbles({_mm256_srli_epi16(a.low, 4), _mm256_srli_epi16(a.high, 4)});
+}
+TENON_LANE Bytes64 e2m1_plus_12(Bytes64 a) {
+  const __m256i table = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
+  return {_mm256_shuffle_epi8(table, a.low), _mm256_shuffle_epi8(table, a.high)};
 }
 template <int Bits>
 TENON_LANE F32x16 widen_bytes_at(Bytes64 a) {

@@ -52,6 +52,15 @@ TENON_LANE F32x16 load_bf16(const std::uint16_t* p) {
       _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
 }
+TENON_LANE F32x16 load_half_scales(const std::byte* p) {
+  const __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  const __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
+  const __m512i small = _mm512_sllv_epi32(_mm512_set1_epi32(0x00200000), e);
+  const __m512i bits =
+      _mm512_mask_mov_epi32(normal, _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2)), small);
+  const __mmask16 nan = _mm512_cmpeq_epi32_mask(e, _mm512_set1_epi32(255));
+  return {_mm512_castsi512_ps(_mm512_mask_mov_epi32(bits, nan, _mm512_set1_epi32(0x7fc00000)))};
+}
 TENON_LANE void store(float* p, F32x16 a) {
   _mm512_storeu_ps(p, a.v);
 }
@@ -188,6 +197,10 @@ TENON_LANE Bytes64 low_nibbles(Bytes64 a) {
 }
 TENON_LANE Bytes64 high_nibbles(Bytes64 a) {
   return low_nibbles({_mm512_srli_epi16(a.v, 4)});
+}
+TENON_LANE Bytes64 e2m1_plus_12(Bytes64 a) {
+  const __m128i table = _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
+  return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), a.v)};
 }
 template <int Bits>
 TENON_LANE F32x16 widen_bytes_at(Bytes64 a) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "../quant/half.hpp"
+#include "../quant/mxfp4.hpp"
 
 namespace tenon::inline TENON_ABI::scalar {
 
@@ -55,6 +56,11 @@ inline F32x16 load_half(const std::uint16_t* p) {
 }
 inline F32x16 load_bf16(const std::uint16_t* p) {
   return detail::each([=](int i) { return float_of_bf16(p[i]); });
+}
+// 2^(e - 128) for sixteen bytes e, NaN for 255: half the scales of MXFP4 blocks.
+inline F32x16 load_half_scales(const std::byte* p) {
+  return detail::each(
+      [=](int i) { return tenon::detail::half_scale_of(std::to_integer<std::uint8_t>(p[i])); });
 }
 inline void store(float* p, F32x16 a) {
   std::memcpy(p, a.lane, sizeof a.lane);
@@ -191,6 +197,13 @@ inline void store_bytes64(std::byte* p, const Bytes64& a) {
   for (std::uint8_t& b : a.byte) b = static_cast<std::uint8_t>(b >> 4);
   return a;
 }
+// Bytes 0 to 15, codes of E2M1 floats: twice the float plus 12.
+[[gnu::noinline]] inline Bytes64 e2m1_plus_12(Bytes64 a) {
+  for (std::uint8_t& b : a.byte) {
+    b = static_cast<std::uint8_t>(tenon::detail::doubled_element(b) + 12);
+  }
+  return a;
+}
 // Lane i of to[j] is byte j of group i, unsigned.
 [[gnu::noinline]] inline void widen_bytes64(Bytes64 a, F32x16 (&to)[4]) {
   for (int i = 0; i < 64; ++i) to[i % 4].lane[i / 4] = static_cast<float>(a.byte[i]);
@@ -200,7 +213,7 @@ inline F32x16 float_of_bits(I32x16 a) {
   return detail::each([&](int i) { return std::bit_cast<float>(a.lane[i]); });
 }
 // Dot products of groups of four, exact: lane i of the result is acc plus the sum over group i of
-// w * x, x in [-127, 127]. For nibbles() w is in [0, 15]; for bytes() w is stored as w + 128, and
+// w * x, x in [-127, 127]. For nibbles() w is in [0, 24]; for bytes() w is stored as w + 128, and
 // `kept_offset` of those 128 are left in the products (the caller starts acc accordingly).
 // `tiles` row tiles x `tokens` are the sums that the registers hold beside what the dots need.
 struct ByteDot {

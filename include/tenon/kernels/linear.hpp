@@ -76,7 +76,8 @@ template <class Formats>
 struct LinearOutput {
   const PackedMatrix<Formats>* weight = nullptr;
   MatView<float> y;
-  bool accumulate = false;  // y += the finished dot product, one rounding
+  bool accumulate = false;      // y += the finished dot product, one rounding
+  const float* bias = nullptr;  // [out] added to y afterwards
 };
 
 namespace detail {

@@ -25,15 +25,30 @@ TENON_LEAF inline F32x16 weights_at(Bf16, const std::byte* at) {
   return load_bf16(reinterpret_cast<const std::uint16_t*>(at));
 }
 
-// Sixteen rows' quants of k = 16 half + 4 j .. + 3 of a block, as stored; 0 <= j < 4, half 0 or 1.
+// Sixteen rows' quants of k = 16 half + 4 j .. + 3 of a block, unsigned; 0 <= j < 4, half 0 or 1.
 template <class F>
 TENON_LEAF inline __attribute__((always_inline)) Bytes64 quants_at(const std::byte* block, int j,
                                                                    int half) {
   if constexpr (TileLayout<F>::nibbles) {
     const Bytes64 both = load_bytes64(block + 64 * j);
-    return half == 0 ? low_nibbles(both) : high_nibbles(both);
+    const Bytes64 codes = half == 0 ? low_nibbles(both) : high_nibbles(both);
+    if constexpr (TileLayout<F>::floats) {
+      return e2m1_plus_12(codes);
+    } else {
+      return codes;
+    }
   } else {
     return load_bytes64(block + 64 * (4 * half + j));
+  }
+}
+
+// Sixteen rows' scales of a block.
+template <class F>
+TENON_LEAF inline __attribute__((always_inline)) F32x16 scales_at(const std::byte* at) {
+  if constexpr (TileLayout<F>::floats) {
+    return load_half_scales(at);
+  } else {
+    return load_half(reinterpret_cast<const std::uint16_t*>(at));
   }
 }
 
@@ -124,15 +139,14 @@ TENON_LEAF inline const std::byte* decode_blocks(const LinearTile& tile, Dim, Di
   float* to = panel;
   for (Dim b = first / 32; b < ceil_div(first + count, 32); ++b) {
     const std::byte* from = tile.weights.values + b * Dim{Layout::value_bytes};
-    const auto* scales =
-        reinterpret_cast<const std::uint16_t*>(tile.weights.scales + b * Dim{Layout::scale_bytes});
-    const F32x16 d = load_half(scales);
+    const std::byte* scales = tile.weights.scales + b * Dim{Layout::scale_bytes};
+    const F32x16 d = scales_at<F>(scales);
     for (int j = 0; j < 8; ++j, to += 4 * 16) {
       F32x16 q[4];
       widen_bytes64(quants_at<F>(from, j % 4, j / 4), q);
       for (int i = 0; i < 4; ++i) {
         if constexpr (Layout::minima) {
-          store(to + 16 * i, fma(d, q[i], load_half(scales + 16)));
+          store(to + 16 * i, fma(d, q[i], scales_at<F>(scales + 32)));
         } else {
           store(to + 16 * i, mul(d, sub(q[i], offset)));
         }

@@ -12,6 +12,7 @@
 #include "../quant/any_of.hpp"
 #include "../quant/blocks.hpp"
 #include "../quant/dense.hpp"
+#include "../quant/mxfp4.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -49,8 +50,9 @@ struct DenseTile {
 };
 
 // [32-k block]: quants as vectors of 16 rows x 4 bytes of the row's block, scales as 16 halves
-// (then 16 halves of minima). A stored byte is the file's byte with `Flip` applied, so that an int8
-// becomes the unsigned q + 128; `Offset` is what a kernel subtracts from the unsigned value.
+// (then 16 halves of minima). `floats`: quants are codes of floats. A stored byte is the file's
+// byte with `Flip` applied, so that an int8 becomes the unsigned q + 128; `Offset` is what a kernel
+// subtracts from the unsigned value.
 template <std::size_t Halves, std::size_t QuantBytes, std::uint32_t Flip, int Offset>
 struct BlockTile {
   static constexpr std::size_t value_bytes = tile_rows * QuantBytes;
@@ -59,6 +61,7 @@ struct BlockTile {
   static constexpr int offset = Offset;
   static constexpr bool nibbles = QuantBytes == 16;
   static constexpr bool minima = Halves == 2;
+  static constexpr bool floats = false;
   static void scatter(const std::byte* block, std::size_t row, std::byte* values,
                       std::byte* scales) {
     for (std::size_t h = 0; h < Halves; ++h) {
@@ -84,6 +87,32 @@ struct BlockTile {
     }
   }
 };
+
+// [32-k block]: MXFP4 nibbles as in BlockTile, scales as the 16 exponent bytes. A kernel looks a
+// nibble up as the doubled element + 12, which makes it an unsigned integer with an offset.
+struct Mxfp4Tile {
+  static constexpr std::size_t value_bytes = tile_rows * 16;
+  static constexpr std::size_t scale_bytes = tile_rows;
+  static constexpr Dim copy_blocks = 1;
+  static constexpr int offset = 12;
+  static constexpr bool nibbles = true;
+  static constexpr bool minima = false;
+  static constexpr bool floats = true;
+  static void scatter(const std::byte* block, std::size_t row, std::byte* values,
+                      std::byte* scales) {
+    scales[row] = block[0];
+    for (std::size_t j = 0; j < 4; ++j) {
+      std::memcpy(values + (j * tile_rows + row) * 4, block + 1 + 4 * j, 4);
+    }
+  }
+  static void gather(const std::byte* values, const std::byte* scales, std::size_t row,
+                     std::byte* block) {
+    block[0] = scales[row];
+    for (std::size_t j = 0; j < 4; ++j) {
+      std::memcpy(block + 1 + 4 * j, values + (j * tile_rows + row) * 4, 4);
+    }
+  }
+};
 }  // namespace detail
 
 template <>
@@ -98,6 +127,8 @@ template <>
 struct TileLayout<Q4_0> : detail::BlockTile<1, 16, 0, 8> {};
 template <>
 struct TileLayout<Q4_1> : detail::BlockTile<2, 16, 0, 0> {};
+template <HalfWay Ties>
+struct TileLayout<Mxfp4Of<Ties>> : detail::Mxfp4Tile {};
 
 // The weights of one tile as a kernel reads them; `scales` is null where the format has none. Of a
 // format without a tile layout `values` is the first of the tile's file rows.

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "../attn/attend.hpp"
-#include "../nn/bind.hpp"
+#include "../attn/masks.hpp"
+#include "../nn/linear.hpp"
 #include "../nn/norm.hpp"
 #include "../nn/rope.hpp"
+#include "append.hpp"
 #include "layer_step.hpp"
 #include "mla_expand.hpp"
 
@@ -42,18 +44,9 @@ consteval bool explain_mla() {
   return true;
 }
 
-template <class M, class C>
-consteval bool explain_latent_attention() {
-  static_assert(explain_mask<M>() && explain_row_cache<C>());
-  static_assert(!M::looks_ahead,
-                "tenon: a mask that looks ahead needs whole sequences in one step, and a Decoder "
-                "takes them in chunks; use a causal mask");
-  return true;
-}
-
 template <MlaSpec Spec, class M, class Pos, class Cache, class Hook = PlainScore>
 struct Mla {
-  static_assert(explain_mla<Spec>() && explain_latent_attention<M, Cache>() &&
+  static_assert(explain_mla<Spec>() && explain_mask<M>() && explain_row_cache<Cache>() &&
                 explain_position<Pos>() && explain_score<Hook>());
   using Store = Cache;
   using MaskType = M;
@@ -62,7 +55,6 @@ struct Mla {
     Dim heads;
     MlaDims dims;
     Dim q_rank;  // 0: queries are not compressed
-    float epsilon;
     M mask;
     Pos position;
     Hook score;
@@ -96,7 +88,6 @@ struct Mla {
       return {heads,
               d,
               direct ? 0 : config.size(compressed),
-              static_cast<float>(config.number("attention.layer_norm_rms_epsilon")),
               read_policy<M>(config, layer),
               read_policy<Pos>(config, layer),
               read_policy<Hook>(config, layer)};
@@ -112,6 +103,9 @@ struct Mla {
     }
   };
 
+  static constexpr bool fits(const ModelConfig& config, int layer) {
+    return policy_fits<M>(config, layer);
+  }
   static constexpr std::array<Pin, 5> pins(const ModelConfig& config, int layer) {
     const Config c = Config::read(config, layer);
     const auto key = Spec.nope_dim == dyn ? dyn : Spec.nope_dim + c.dims.rope_dim;
@@ -123,23 +117,39 @@ struct Mla {
   }
   // One plane: the latent, then the rotary key. The latent is the value too.
   static constexpr RowSpec rows(const Config& c) {
-    RowSpec spec{{c.dims.row(), 0}, 0};
-    if constexpr (M::bounded) spec.reach = c.mask.rows_back();
+    RowSpec spec{{c.dims.row(), 0}, 0, 0};
+    if constexpr (M::bounded) {
+      spec.reach = c.mask.rows_back();
+      spec.first = first_rows(c.mask);
+    }
     return spec;
+  }
+  // Whether new rows [base, base + count) may be computed without those that follow.
+  static constexpr bool complete(const Config& c, int base, int count) {
+    if constexpr (M::looks_ahead) {
+      return c.mask.complete(base, count);
+    } else {
+      return true;
+    }
   }
 
   template <class Formats>
   struct Weights {
     Config config{};
-    PackedMatrix<Formats> wq;       // [heads x query, width], or of the compressed queries
-    PackedMatrix<Formats> wq_a;     // [q_rank, width] when they are compressed
-    PackedMatrix<Formats> wkv_a;    // [kv_rank + rope_dim, width]
-    PackedMatrix<Formats> wo;       // [width, heads x v_dim]
+    Linear<Formats> wq;             // [heads x query, width], or of the compressed queries
+    Linear<Formats> wq_a;           // [q_rank, width] when they are compressed
+    Linear<Formats> wkv_a;          // [kv_rank + rope_dim, width]
+    Linear<Formats> wo;             // [width, heads x v_dim]
     RmsNorm::Weights q_norm, norm;  // [q_rank], [kv_rank]
     std::vector<PackedMatrix<Formats>> k_b, v_b;  // [heads] of [kv_rank, nope], [v_dim, kv_rank]
     std::vector<PackedMatrix<Formats>> k_up;      // [heads] of [nope, kv_rank], for Expand::prefill
     int rotary = -1;
 
+    void read(const ModelConfig& model, int layer) {
+      config = Config::read(model, layer);
+      norm.read(model);
+      q_norm.epsilon = norm.epsilon;
+    }
     template <class Visitor>
     void visit(Visitor&& visitor, Axis width, bool owns) {
       const MlaDims& d = config.dims;
@@ -148,27 +158,25 @@ struct Mla {
       const Axis row{d.row(), "attention.kv_lora_rank + rope.dimension_count"};
       const Axis values{config.heads * d.v_dim, "attention.head_count x value_length_mla"};
       if (config.q_rank > 0) {
-        visitor.matrix("attn_q_a", wq_a, q_rank, width);
-        read_norm(visitor, "attn_q_a_norm", q_norm, q_rank);
-        visitor.matrix("attn_q_b", wq, q, q_rank);
+        wq_a.visit(visitor, "attn_q_a", q_rank, width);
+        q_norm.visit(visitor, "attn_q_a_norm", q_rank);
+        wq.visit(visitor, "attn_q_b", q, q_rank);
       } else {
-        visitor.matrix("attn_q", wq, q, width);
+        wq.visit(visitor, "attn_q", q, width);
       }
       if (owns) {
-        visitor.matrix("attn_kv_a_mqa", wkv_a, row, width);
-        read_norm(visitor, "attn_kv_a_norm", norm, {d.kv_rank, "attention.kv_lora_rank"});
+        wkv_a.visit(visitor, "attn_kv_a_mqa", row, width);
+        norm.visit(visitor, "attn_kv_a_norm", {d.kv_rank, "attention.kv_lora_rank"});
       }
       visit_heads(visitor);
-      visitor.matrix("attn_output", wo, width, values);
+      wo.visit(visitor, "attn_output", width, values);
+      if constexpr (requires { config.score.visit(visitor, Axis{}); }) {
+        config.score.visit(visitor, Axis{config.heads, "attention.head_count"});
+      }
       if constexpr (Pos::rotates) rotary = bind_rotary(visitor, config.position, d.rope_dim);
     }
 
    private:
-    template <class Visitor>
-    void read_norm(Visitor& visitor, std::string_view name, RmsNorm::Weights& to, Axis n) {
-      to.epsilon = config.epsilon;
-      to.visit(visitor, name, n);
-    }
     // Files hold k_b and v_b, or, older ones, both in one: of each head nope rows that make a key
     // of a latent, so k_b transposed, then v_dim rows.
     template <class Visitor>
@@ -236,7 +244,7 @@ struct Mla {
     } else {
       absorbed(step.batch, q, out);
     }
-    cpu.linear<Formats>(out, {{&weights.wo, y, accumulate}});
+    cpu.linear<Formats>(out, {weights.wo.into(y, accumulate)});
   }
 
  private:
@@ -254,12 +262,12 @@ struct Mla {
   static void project(Cpu& cpu, const Weights<Formats>& weights, MatView<const float> x,
                       MatView<float> q) {
     const Dim q_rank = weights.config.q_rank;
-    if (q_rank == 0) return cpu.linear<Formats>(x, {{&weights.wq, q}});
+    if (q_rank == 0) return cpu.linear<Formats>(x, {weights.wq.into(q)});
     const auto frame = cpu.workspace().frame();
     const auto compressed = cpu.take_matrix(x.extent(0), q_rank);
-    cpu.linear<Formats>(x, {{&weights.wq_a, compressed}});
+    cpu.linear<Formats>(x, {weights.wq_a.into(compressed)});
     RmsNorm::forward(cpu, weights.q_norm, compressed, compressed);
-    cpu.linear<Formats>(compressed, {{&weights.wq, q}});
+    cpu.linear<Formats>(compressed, {weights.wq.into(q)});
   }
   // Rotates rope_dim values of each head, `first` values into it.
   template <class Formats>
@@ -279,20 +287,13 @@ struct Mla {
     const auto frame = cpu.workspace().frame();
     const MlaDims d = dims_of(weights.config);
     const auto rows = cpu.take_matrix(x.extent(0), d.row());
-    cpu.linear<Formats>(x, {{&weights.wkv_a, rows}});
+    cpu.linear<Formats>(x, {weights.wkv_a.into(rows)});
     cpu.each_row(x.extent(0), d.row() * 4, [&](Dim t) {
       cpu.rows().rms_norm(rows.row(t), weights.norm.gain.data(), d.kv_rank, weights.norm.epsilon,
                           rows.row(t));
     });
     rotate_heads(cpu, weights, step, rows, d.kv_rank, 1, d.row());
-    if (cpu.measuring()) return;
-    const RowCodec& codec = row_codec_of<typename Store::Formats>(store.tags()[0]);
-    for (const SeqStep& seq : step.batch.seqs) {
-      for (int i = 0; i < seq.count; ++i) {
-        codec.store(cpu.rows(), rows.row(seq.first + i), d.row(),
-                    store.row(seq.seq, slot, 0, seq.base + i));
-      }
-    }
+    append_rows(cpu, store, slot, 0, step.batch, rows);
   }
   // Queries carried over to the latent, k_b q, so that a latent is key and value of every head.
   template <class Formats>

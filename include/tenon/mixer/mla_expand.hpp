@@ -104,14 +104,6 @@ class ExpandedRows {
   const ExpandScratch& scratch_;
   mutable int first_ = -1;
 };
-
-// A score hook that sees one head as if it were all of them.
-template <Score S>
-struct HeadScore {
-  S score{};
-  int head = 0;
-  float logit(float x, int, int query, int key) const { return score.logit(x, head, query, key); }
-};
 }  // namespace detail
 
 // Softmax attention of the tokens of one sequence, `seq` of the step, to its rows, whose keys and
@@ -120,41 +112,34 @@ struct HeadScore {
 template <class Formats, RowCache C, Mask M, Score S>
 void attend_expanded(Cpu& cpu, const C& cache, int slot, const SeqStep& seq, const MlaDims& dims,
                      std::span<const PackedMatrix<Formats>> k_up,
-                     std::span<const PackedMatrix<Formats>> v_up, MatView<float> queries,
+                     std::span<const PackedMatrix<Formats>> v_up, MatView<const float> queries,
                      MatView<float> outputs, float scale, const M& mask, const S& score) {
   using detail::AttentionScratch;
   using detail::ExpandScratch;
   const auto frame = cpu.workspace().frame();
   const auto heads = static_cast<Dim>(k_up.size());
-  const AttentionShape shape{1, 1, dims.query(), dims.v_dim, 1};
+  // Each head has keys and values of its own, which lie where the one row of a tile does.
+  const AttentionShape shape{heads, heads, dims.query(), dims.v_dim, 1, true};
   const Dim floats = round_up(AttentionScratch::floats(shape, seq.count), Dim{16});
   const Dim bytes = round_up(ExpandScratch::bytes(dims), Dim{cache_line});
   auto* memory = cpu.workspace().template take<float>(floats * cpu.threads());
   auto* expanded = cpu.workspace().template take<std::byte>(bytes * cpu.threads());
   if (cpu.measuring()) return;
+  if constexpr (ScalesQueries<S>) scale = score.scale(scale);
+  const float factor = scale;
   const int cached = seq.base + seq.count;
   cpu.parallel(heads * seq.count * 4096, [&](Worker worker) {
+    using Expanded = detail::ExpandedRows<C, Formats>;
+    const auto seen = mask_in(mask, seq);
     const auto scratch = AttentionScratch::at(memory + floats * worker.index, shape, seq.count);
     const auto tile = ExpandScratch::at(expanded + bytes * worker.index, dims);
     const Range range = share(heads, worker);
     for (Dim h = range.begin; h < range.end; ++h) {
-      using Expanded = detail::ExpandedRows<C, Formats>;
       const auto at = static_cast<std::size_t>(h);
       const Expanded rows(cpu, cache, dims, cached, k_up[at], v_up[at], tile);
-      const auto run = [&](const auto& hook) {
-        using Hook = std::remove_cvref_t<decltype(hook)>;
-        const detail::AttentionBlock<Expanded, M, Hook> block(cpu, rows, slot, shape, scale, mask,
-                                                              hook, scratch);
-        block.run(
-            seq.seq, cached, 0, 0, seq.base, seq.count,
-            matrix<const float>(queries.data + h * dims.query(), seq.count, queries.extent(1)),
-            matrix(outputs.data + h * dims.v_dim, seq.count, outputs.extent(1)));
-      };
-      if constexpr (std::is_same_v<S, PlainScore>) {
-        run(score);
-      } else {
-        run(detail::HeadScore<S>{score, static_cast<int>(h)});
-      }
+      const detail::AttentionBlock<Expanded, std::remove_const_t<decltype(seen)>, S> block(
+          cpu, rows, slot, shape, factor, seen, score, scratch);
+      block.run(seq.seq, cached, h, 0, seq.base, seq.count, queries, outputs);
     }
   });
 }

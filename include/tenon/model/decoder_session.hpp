@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decoder.hpp"
+#include "token_trees.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -39,6 +40,7 @@ class DecoderSession {
     seqs_.reserve(seqs);
     positions_.reserve(tokens);
     angles_.reserve(bound().rotaries.size());
+    if constexpr (Kinds::trees) tree_.reserve(limits_.step_tokens);
     cache_bytes_ = model_.cache_bytes(limits_, options.cache);
     make_stores(options.cache, std::make_index_sequence<static_cast<std::size_t>(Kinds::stores)>{});
     work_ = std::make_unique<Workspace>(measure());
@@ -145,8 +147,15 @@ class DecoderSession {
                          batch.positions.size(), " positions and ", tokens, " tokens");
     }
     if (!batch.parents.empty()) {
-      fail<RequestError>(
-          "Batch::parents must be empty: no mask of this model type understands token trees");
+      if constexpr (!Kinds::trees) {
+        fail<RequestError>(
+            "Batch::parents must be empty: not every mask of this model type understands token "
+            "trees; compose it with Tree<...>");
+      }
+      if (static_cast<Dim>(batch.parents.size()) != tokens) {
+        fail<RequestError>("Batch::parents must be empty or have one entry per token, there are ",
+                           batch.parents.size(), " parents and ", tokens, " tokens");
+      }
     }
     for (const Token token : batch.tokens) {
       if (token < 0 || token >= vocab()) {
@@ -177,6 +186,7 @@ class DecoderSession {
   void admit_sequences(const Batch& batch, int tokens) {
     seqs_.clear();
     positions_.clear();
+    if constexpr (Kinds::trees) tree_.clear();
     ++batches_;
     int first = 0;
     for (std::size_t i = 0; i < batch.seqs.size(); ++i) {
@@ -193,11 +203,17 @@ class DecoderSession {
                            " stands in it twice");
       }
       if (count > limits_.context - base) full(seq, base, count);
+      check_complete(seq, base, count);
+      SeqStep part{seq, first, count, base, nullptr, nullptr};
+      if constexpr (Kinds::trees) {
+        if (!batch.parents.empty()) tree_.grow(batch.parents, part);
+      }
       for (int t = 0; t < count; ++t) {
         const auto at = static_cast<std::size_t>(first) + static_cast<std::size_t>(t);
-        positions_.push_back(batch.positions.empty() ? base + t : batch.positions[at]);
+        const int depth = part.depths == nullptr ? t : part.depths[t];
+        positions_.push_back(batch.positions.empty() ? base + depth : batch.positions[at]);
       }
-      seqs_.push_back({seq, first, count, base, nullptr});
+      seqs_.push_back(part);
       first += count;
     }
     if (first != tokens) {
@@ -218,6 +234,24 @@ class DecoderSession {
                         ", and its pool is used up; close or truncate a sequence, or open the "
                         "session with a larger Limits::pool_rows");
   }
+  // Masks that look ahead need the rows that they look at in the same step.
+  void check_complete(SeqId seq, int base, int count) const {
+    for (const typename D::Layer& layer : bound().layers) {
+      Kinds::visit(layer.kind, [&](auto k) {
+        using Mixer = typename Kinds::template At<k>::Mixer;
+        if constexpr (requires { requires Mixer::MaskType::looks_ahead; }) {
+          const auto& weights = std::get<k>(bound().weights)[layer.weights];
+          if (!Mixer::complete(weights.mixer.config, base, count)) {
+            fail<RequestError>("sequence ", index(seq),
+                               " must be given whole in one batch (or block by "
+                               "block), because a mask of this model looks ahead; ",
+                               base, " rows are there and ", count,
+                               " more were given; truncate it to where its last block starts");
+          }
+        }
+      });
+    }
+  }
   [[noreturn]] void full(SeqId seq, int base, int count) const {
     fail<CapacityError>("sequence ", index(seq),
                         " has room for Limits::context = ", limits_.context, " rows, it holds ",
@@ -230,11 +264,10 @@ class DecoderSession {
     const auto frame = cpu.workspace().frame();
     const Dim width = model_.width();
     const auto x = cpu.take_matrix(step.tokens, width);
-    cpu.each_row(step.tokens, width * 8, [&](Dim t) {
-      bound().embedding.decode_row(tokens[static_cast<std::size_t>(t)], x.row(t));
-    });
+    LayerStep layer_step{step, {}, {}, 0};
+    layer_step.layer_inputs = D::input::forward(cpu, bound().input, tokens, x);
     turn(cpu, step);
-    const LayerStep layer_step{step, angles_};
+    layer_step.angles = angles_;
     for (const typename D::Layer& layer : bound().layers) {
       if (stop.stop_requested()) cancelled();
       Kinds::visit(layer.kind, [&](auto k) {
@@ -243,6 +276,7 @@ class DecoderSession {
         B::forward(cpu, std::get<k>(bound().weights)[layer.weights], store, layer.slot, layer_step,
                    x);
       });
+      ++layer_step.layer;
     }
     if (stop.stop_requested()) cancelled();
     const auto wanted = static_cast<Dim>(want.size());
@@ -253,6 +287,10 @@ class DecoderSession {
     }
     D::Norm::forward(cpu, bound().norm, last, last);
     cpu.linear<Formats>(last, {{&bound().output(), logits}});
+    if (const float cap = bound().logit_cap; cap > 0) {
+      cpu.each_row(wanted, logits.extent(1) * 16,
+                   [&](Dim i) { cpu.rows().soft_cap(logits.row(i), logits.extent(1), cap); });
+    }
   }
   // Sines and cosines of the step's positions, for every distinct rotation of the model.
   void turn(Cpu& cpu, const Step& step) {
@@ -284,7 +322,7 @@ class DecoderSession {
     Cpu cpu(isa_, activations_, executor(), unbacked);
     const std::vector<Token> tokens(static_cast<std::size_t>(limits_.step_tokens));
     const std::vector<int> want(tokens.size());
-    const SeqStep whole{SeqId{0}, 0, limits_.step_tokens, 0, nullptr};
+    const SeqStep whole{SeqId{0}, 0, limits_.step_tokens, 0, nullptr, nullptr};
     const Step step{{&whole, 1}, {}, limits_.step_tokens};
     run(cpu, step, tokens, want, matrix<float>(nullptr, limits_.step_tokens, vocab()), {});
     return unbacked.peak();
@@ -317,6 +355,7 @@ class DecoderSession {
   std::vector<SeqStep> seqs_;
   std::vector<int> positions_;
   std::vector<RotaryAngles> angles_;
+  std::conditional_t<Kinds::trees, TokenTrees, NoTrees> tree_;
 };
 
 }  // namespace tenon::inline TENON_ABI

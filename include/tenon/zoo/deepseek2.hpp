@@ -1,7 +1,10 @@
 #pragma once
 // DeepSeek-V2, V2-Lite, V3 and R1: latent attention, some dense layers, then experts.
 #include "../mixer/mla.hpp"
-#include "llama.hpp"
+#include "../cache/contiguous.hpp"
+#include "../model/decoder.hpp"
+#include "../nn/mlp.hpp"
+#include "formats.hpp"
 
 namespace tenon::inline TENON_ABI::zoo {
 
