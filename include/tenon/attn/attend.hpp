@@ -20,6 +20,8 @@ struct AttentionShape {
   Dim heads = 0, kv_heads = 0;
   Dim key_dim = 0, value_dim = 0;
   int value_plane = 1;
+  bool one_row = false;  // all key/value heads read the same values of a row: the heads of an MQA,
+                         // divided so that threads can share them
   constexpr Dim group() const { return heads / kv_heads; }
 };
 
@@ -61,7 +63,7 @@ struct TileRows {
   const float* row0;  // where row 0 of the tile would be
   Dim stride;         // floats
 };
-template <RowCache C>
+template <RowReader C>
 TileRows load_tile(const RowOps& ops, const C& cache, SeqId seq, int slot, int plane, int tile,
                    Rows rows, Dim first, Dim dim, float* scratch) {
   const auto tag = cache.tags()[static_cast<std::size_t>(plane)];
@@ -84,7 +86,7 @@ TileRows load_tile(const RowOps& ops, const C& cache, SeqId seq, int slot, int p
 }
 
 // Attention of `count` consecutive tokens of one sequence to the keys of one key/value head.
-template <RowCache C, Mask M, class S>
+template <RowReader C, Mask M, class S>
 class AttentionBlock {
  public:
   AttentionBlock(const Cpu& cpu, const C& cache, int slot, const AttentionShape& shape, float scale,
@@ -159,14 +161,15 @@ class AttentionBlock {
     const AttentionOps& ops = cpu_.attention();
     const Dim group = shape_.group();
     const int low = rows.low - tile, high = rows.high - tile;
+    const Dim part = shape_.one_row ? 0 : kv_head;
     const TileRows keys = load_tile(cpu_.rows(), cache_, seq, slot_, 0, tile, rows,
-                                    kv_head * shape_.key_dim, shape_.key_dim, scratch_.key_rows);
+                                    part * shape_.key_dim, shape_.key_dim, scratch_.key_rows);
     ops.transpose_keys(keys.row0, keys.stride, low, high, shape_.key_dim, scratch_.keys);
     ops.score(scratch_.queries, static_cast<int>(count * group), scratch_.keys, low, high,
               shape_.key_dim, scratch_.scores);
     const TileRows values =
         load_tile(cpu_.rows(), cache_, seq, slot_, shape_.value_plane, tile, rows,
-                  kv_head * shape_.value_dim, shape_.value_dim, scratch_.value_rows);
+                  part * shape_.value_dim, shape_.value_dim, scratch_.value_rows);
     const std::uint64_t present = bit_range(low, high);
     if (coverage == Coverage::full) {
       fold_queries(kv_head, tile, row, 0, static_cast<int>(count * group), present, values);

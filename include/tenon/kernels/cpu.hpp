@@ -3,6 +3,7 @@
 // records the scratch that a step takes, so that a session can allocate it once.
 #include <algorithm>
 #include <initializer_list>
+#include <span>
 
 #include "../core/executor.hpp"
 #include "../core/memory.hpp"
@@ -25,6 +26,7 @@ class Cpu {
         attention_(tenon::attention_ops(isa)) {}
 
   Isa isa() const { return isa_; }
+  Activations activations() const { return activations_; }
   int threads() const { return executor_.threads(); }
   Workspace& workspace() { return workspace_; }
   bool measuring() const { return workspace_.measuring(); }
@@ -86,6 +88,34 @@ class Cpu {
       const Dim out = output.weight->out();
       each_row(tokens, out, [&](Dim row) { rows_.add_to(output.bias, out, output.y.row(row)); });
     }
+  }
+
+  // One matrix [out, in] for each head: head h reads `in` columns of x [tokens, .] from h *
+  // x_stride on and writes `out` columns of y [tokens, .] from h * y_stride on. Threads share the
+  // heads.
+  template <class Formats>
+  void linear_heads(std::span<const PackedMatrix<Formats>> weights, MatView<const float> x,
+                    Dim x_stride, MatView<float> y, Dim y_stride) {
+    const auto frame = workspace_.frame();
+    const auto heads = static_cast<Dim>(weights.size());
+    const Dim tokens = x.extent(0), in = weights[0].in();
+    const Dim gathered = round_up(tokens * in, Dim{16});
+    const Dim quantized = QuantizedRows::bytes(tokens, in);
+    auto* floats = workspace_.take<float>(gathered * threads());
+    auto* bytes = workspace_.take<std::byte>(quantized * threads());
+    if (measuring()) return;
+    parallel(heads * tokens * in * weights[0].out(), [&](Worker worker) {
+      const auto mine = matrix(floats + gathered * worker.index, tokens, in);
+      const auto scratch = QuantizedRows::carve(bytes + quantized * worker.index, tokens, in);
+      SerialExecutor alone;
+      const Range range = share(heads, worker);
+      for (Dim h = range.begin; h < range.end; ++h) {
+        for (Dim t = 0; t < tokens; ++t) std::copy_n(x.row(t) + h * x_stride, in, mine.row(t));
+        const LinearOutput<Formats> output{&weights[static_cast<std::size_t>(h)],
+                                           matrix(y.data + h * y_stride, tokens, y.extent(1))};
+        tenon::linear<Formats>(alone, isa_, mine, {&output, 1}, activations_, scratch);
+      }
+    });
   }
 
  private:

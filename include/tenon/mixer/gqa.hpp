@@ -8,7 +8,7 @@
 #include "../attn/masks.hpp"
 #include "../nn/linear.hpp"
 #include "../nn/norm.hpp"
-#include "../nn/rotary.hpp"
+#include "../nn/rope.hpp"
 #include "append.hpp"
 #include "layer_step.hpp"
 
@@ -40,7 +40,7 @@ consteval bool explain_gqa() {
 template <GqaSpec Spec, class M, class Pos, class Cache, class Hook = PlainScore>
 struct Gqa {
   static_assert(explain_gqa<Spec>() && explain_mask<M>() && explain_row_cache<Cache>() &&
-                explain_score<Hook>());
+                explain_score<Hook>() && explain_position<Pos>());
   using Store = Cache;
   using MaskType = M;
 
@@ -151,13 +151,7 @@ struct Gqa {
       if constexpr (requires { config.score.visit(visitor, Axis{}); }) {
         config.score.visit(visitor, Axis{config.heads, "attention.head_count"});
       }
-      if constexpr (Pos::rotates) {
-        const Dim half =
-            (config.position.rope_dim == dyn ? config.head_dim : config.position.rope_dim) / 2;
-        std::vector<float> divisors;
-        visitor.optional_vector("/rope_freqs.weight", divisors, {half, "rope.dimension_count / 2"});
-        rotary = visitor.rotary(config.position.frequencies(config.head_dim, divisors));
-      }
+      if constexpr (Pos::rotates) rotary = bind_rotary(visitor, config.position, config.head_dim);
     }
   };
 
@@ -195,7 +189,8 @@ struct Gqa {
     if constexpr (Spec.qk_norm != QkNorm::none) norm(cpu, weights.q_norm, q, head_dim);
     rotate_heads(cpu, weights, step, q, heads, head_dim);
     const AttentionShape shape{heads, kv_heads, head_dim, head_dim, 1};
-    const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+    const float scale = static_cast<float>(logit_scale_of(weights.config.position)) /
+                        std::sqrt(static_cast<float>(head_dim));
     attend(cpu, store, slot.index, step.batch, q, out, shape, scale, weights.config.mask,
            weights.config.score);
     if constexpr (Spec.output_gate) apply_gates(cpu, gated, out, heads, head_dim);

@@ -49,4 +49,12 @@ struct Uniform {
   constexpr LayerRef at(int layer, const ModelConfig&) const { return {0, layer}; }
 };
 
+// Kind 0 for the first `leading_dense_block_count` layers, kind 1 for the others (DeepSeek).
+struct FirstThen {
+  constexpr LayerRef at(int layer, const ModelConfig& config) const {
+    const double first = config.number_or("leading_dense_block_count", 0);
+    return {static_cast<double>(layer) < first ? 0 : 1, layer};
+  }
+};
+
 }  // namespace tenon::inline TENON_ABI
