@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decoder.hpp"
+#include "saved_sequence.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -86,6 +87,18 @@ class DecoderSession {
   void close(SeqId seq) {
     lengths_[checked(seq)] = closed;
     each_store([&](auto& store) { store.release(seq); });
+  }
+
+  // A sequence's rows as bytes, which a session of the same model and element formats, whatever its
+  // cache layouts, makes a sequence again. LoadError, RequestError or CapacityError say why not;
+  // nothing is then changed.
+  std::vector<std::byte> save(SeqId seq) const {
+    return save_sequence<Kinds>(bound(), stores_, seq, length(seq));
+  }
+  SeqId restore(std::span<const std::byte> saved) {
+    const SeqId seq = vacant();
+    lengths_[index(seq)] = restore_sequence<Kinds>(bound(), stores_, seq, limits_.context, saved);
+    return seq;
   }
 
   // Appends the batch's tokens to their sequences; logits [want, vocab] are those that follow the
