@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decoder.hpp"
+#include "saved_sequence.hpp"
 #include "sequence_table.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -76,6 +77,17 @@ class DecoderSession {
   void close(SeqId seq) {
     table_.close(seq);
     each_store([&](auto& store) { store.release(seq); });
+  }
+
+  // A sequence's rows as bytes, which a session of the same model and element formats, whatever its
+  // cache layouts, makes a sequence again. LoadError, RequestError or CapacityError say why not;
+  // nothing is then changed.
+  std::vector<std::byte> save(SeqId seq) const {
+    return save_sequence<Kinds>(bound(), stores_, seq, length(seq));
+  }
+  SeqId restore(std::span<const std::byte> saved) {
+    const SeqId seq = table_.vacant();
+    return table_.open(restore_sequence<Kinds>(bound(), stores_, seq, limits().context, saved));
   }
 
   // Appends the batch's tokens to their sequences; logits [want, vocab] are those that follow the

@@ -11,6 +11,7 @@
 #include "../kernels/packed.hpp"
 #include "../nn/bind.hpp"
 #include "../nn/rotary.hpp"
+#include "fingerprint.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -93,6 +94,8 @@ class Loader {
   bool has(std::string_view name) const { return source_.find(full(name)) != nullptr; }
   // Bytes of the matrices packed so far.
   std::size_t bytes() const { return bytes_; }
+  // Of all tensors read so far.
+  const Checksum& weights_checksum() const { return weights_checksum_; }
   std::vector<RotaryFrequencies> take_rotaries() { return std::move(rotaries_); }
 
   // LoadError when the checkpoint holds a tensor that nothing asked for.
@@ -177,6 +180,7 @@ class Loader {
                       " tensors do not include it; convert the checkpoint again");
     }
     used_.insert(tensor);
+    add_tensor(weights_checksum_, *tensor);
     return *tensor;
   }
   void check(const TensorInfo& tensor, std::initializer_list<Axis> axes) const {
@@ -200,6 +204,7 @@ class Loader {
   Executor& executor_;
   std::string prefix_;
   std::size_t bytes_ = 0;
+  Checksum weights_checksum_;
   std::unordered_set<const TensorInfo*> used_;
   std::vector<RotaryFrequencies> rotaries_;
 };
