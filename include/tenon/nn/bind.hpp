@@ -19,6 +19,7 @@ struct Axis {
 //   matrix(name, PackedMatrix&, Axis out, Axis in)      a linear weight, stored [out, in]
 //   stack(name, std::vector<PackedMatrix>&, Axis count, Axis out, Axis in)   [count, out, in]
 //   vector(name, std::vector<float>&, Axis n)           must be there
+//   vectors(name, std::vector<float>&, Axis count, Axis n)   stored [count, n]
 //   optional_vector(name, std::vector<float>&, Axis n)  left empty when the checkpoint has none
 //   rotary(RotaryFrequencies) -> int                    registers a rotation; equal ones share one
 //   has(name) -> bool
