@@ -68,15 +68,13 @@ class Loader {
   void vector(std::string_view name, std::vector<float>& to, Axis n) {
     const TensorInfo& tensor = need(full(name));
     check(tensor, {n});
-    const int tag = tag_of_ggml_type<AnyOf<F32, F16, Bf16>>(tensor.ggml_type);
-    if (tag < 0) {
-      fail<ShapeError>(source_.origin(), ": tensor ", tensor.name,
-                       " must be stored as f32, f16 or bf16, it is ", type_name(tensor.ggml_type),
-                       "; convert the checkpoint again");
-    }
-    to.resize(static_cast<std::size_t>(n.size));
-    FormatList<AnyOf<F32, F16, Bf16>>::visit(
-        tag, [&]<class F>(F) { F::decode(tensor.data.data(), n.size, to.data()); });
+    decode(tensor, n.size, to);
+  }
+  // One vector [n] after another: [count, n].
+  void vectors(std::string_view name, std::vector<float>& to, Axis count, Axis n) {
+    const TensorInfo& tensor = need(full(name));
+    check(tensor, {count, n});
+    decode(tensor, count.size * n.size, to);
   }
 
   void optional_vector(std::string_view name, std::vector<float>& to, Axis n) {
@@ -114,6 +112,17 @@ class Loader {
     if (name.starts_with('/')) return std::string(name.substr(1));
     if (name.ends_with(".bias")) return message(prefix_, name);
     return message(prefix_, name, ".weight");
+  }
+  void decode(const TensorInfo& tensor, Dim n, std::vector<float>& to) const {
+    const int tag = tag_of_ggml_type<AnyOf<F32, F16, Bf16>>(tensor.ggml_type);
+    if (tag < 0) {
+      fail<ShapeError>(source_.origin(), ": tensor ", tensor.name,
+                       " must be stored as f32, f16 or bf16, it is ", type_name(tensor.ggml_type),
+                       "; convert the checkpoint again");
+    }
+    to.resize(static_cast<std::size_t>(n));
+    FormatList<AnyOf<F32, F16, Bf16>>::visit(
+        tag, [&]<class F>(F) { F::decode(tensor.data.data(), n, to.data()); });
   }
   int tag_of(const TensorInfo& tensor) const {
     const int tag = tag_of_ggml_type<Formats>(tensor.ggml_type);
