@@ -1,7 +1,7 @@
 #pragma once
 // DeepSeek-V2, V2-Lite, V3 and R1: latent attention, some dense layers, then experts.
-#include "../mixer/mla.hpp"
 #include "../cache/contiguous.hpp"
+#include "../mixer/mla.hpp"
 #include "../model/decoder.hpp"
 #include "../nn/mlp.hpp"
 #include "formats.hpp"
