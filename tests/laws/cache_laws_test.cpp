@@ -178,6 +178,8 @@ TEST_CASE("forks of pages that diverge give the bits of fresh sequences", "[laws
 }
 
 TEST_CASE("a used up pool is a CapacityError and changes nothing", "[laws]") {
+  CHECK_THAT(refused<RequestError>([] { open<Pages>({.pool_rows = -1}); }),
+             Contains("Limits::pool_rows must be 0 to"));
   auto session = open<Pages>({.seqs = 2, .context = 96, .step_tokens = 32, .pool_rows = 64}, "f32");
   const auto start = text(30, 1), rest = text(2, 2);
   const SeqId a = session.open();

@@ -7,7 +7,9 @@
 
 #include "catch.hpp"
 #include "kernels/weights.hpp"
+#include "tenon/kernels/row_codec.hpp"
 #include "tenon/kernels/row_ops.hpp"
+#include "tenon/quant/fp8.hpp"
 
 using namespace tenon;
 using weights::normal;
@@ -200,6 +202,28 @@ TEST_CASE("conversions between rows of floats, halves and bytes", "[twins]") {
               std::bit_cast<std::uint32_t>(float_of_half(halves[i])));
         CHECK(std::bit_cast<std::uint32_t>(brain[i]) == std::uint32_t{halves[i]} << 16);
         CHECK(scaled[i] == static_cast<float>(bytes[i]) * 0.37f);
+      }
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("any part of a cache row is what the format's decoder gives", "[twins]", F32,
+                   F16, Bf16, Q8_0, Q4_0, Q4_1, Fp8E4M3, Fp8E5M2) {
+  constexpr Dim width = 100;
+  const std::vector<float> x = adversarial(width, 7);
+  for (const Isa isa : supported_isas()) {
+    std::vector<std::byte> row(row_bytes<TestType>(width)), expected(row.size());
+    row_codec<TestType>.store(row_ops(isa), x.data(), width, row.data());
+    encode_row<TestType>(x.data(), width, expected.data());
+    CHECK(row == expected);
+    for (Dim first = 0; first < width; first += 3) {
+      for (const Dim n : {Dim{1}, Dim{5}, Dim{16}, Dim{33}, width - first}) {
+        if (first + n > width) continue;
+        INFO(TestType::name << " " << name_of(isa) << " " << first << " " << n);
+        std::vector<float> part(static_cast<std::size_t>(n) + 1, -7.0f), decoded = part;
+        row_codec<TestType>.load(row_ops(isa), row.data(), first, n, part.data());
+        decode_part<TestType>(row.data(), first, n, decoded.data());
+        CHECK(same_bits(part, decoded));
       }
     }
   }

@@ -112,13 +112,13 @@ class Ring {
   int oldest_needed(int slot, int rows) const {
     return layouts_[layout_index(slot)].oldest_seen(rows);
   }
-  // Makes an empty sequence one of `rows` rows that lacks those below `oldest`; false, and nothing
-  // changed, when there is no room. Returns in `oldest` the first row to be written.
-  bool adopt(SeqId seq, int slot, int rows, int& oldest) {
+  // Makes an empty sequence one of `rows` rows that lacks those of the slot below `oldest`, and
+  // those that have no place; all from `oldest` on may then be written in ascending order. False,
+  // and nothing changed, when there is no room.
+  bool adopt(SeqId seq, int slot, int rows, int oldest) {
     if (rows > context_) return false;
     const std::size_t i = layout_index(slot);
-    oldest = (std::max)(oldest, rows - layouts_[i].capacity);
-    lost(seq, i) = (std::max)(lost(seq, i), oldest);
+    lost(seq, i) = (std::max)(lost_after(seq, i, rows), oldest);
     return true;
   }
 

@@ -12,7 +12,7 @@ namespace tenon::inline TENON_ABI {
 // A cache that forgets rows: see Ring for what each answers.
 template <class C>
 concept ForgetfulCache = RowCache<C> &&
-    requires(C c, const C k, SeqId seq, int slot, int rows, int& oldest) {
+    requires(C c, const C k, SeqId seq, int slot, int rows, int oldest) {
   { k.oldest_kept(seq, slot, rows) } -> std::same_as<int>;
   { k.oldest_needed(slot, rows) } -> std::same_as<int>;
   { c.adopt(seq, slot, rows, oldest) } -> std::same_as<bool>;
@@ -82,35 +82,30 @@ bool suffices(const C& cache, int slot, const RowSpec& spec, const SavedRange& r
   }
 }
 
-// Makes room for `rows` rows in an empty sequence, of which a forgetful cache puts those of the
-// slot from `oldest` on; `oldest` becomes the first that it wants. False when there is no room. A
-// cache that forgets nothing reserves for all its slots at once: ask it once, with slot 0.
+// Makes room for these rows in an empty sequence; false when there is none. A cache that forgets
+// nothing reserves for all its slots at once: ask it once, with slot 0.
 template <RowCache C>
-bool make_room(C& cache, SeqId seq, int slot, int rows, int& oldest) {
+bool make_room(C& cache, SeqId seq, int slot, const SavedRange& range) {
   if constexpr (ForgetfulCache<C>) {
-    return cache.adopt(seq, slot, rows, oldest);
+    return cache.adopt(seq, slot, range.rows, range.oldest);
   } else {
-    return slot > 0 || cache.reserve(seq, 0, rows);
+    return slot > 0 || cache.reserve(seq, 0, range.rows);
   }
 }
 
-// Reads what save_rows() wrote into a sequence that has room. Rows below `wanted`, which a
-// forgetful cache has no place for, are passed over.
+// Reads what save_rows() wrote into a sequence that has room. In ascending order, so that a row
+// which a forgetful cache has no place for is overwritten by the one that is to be there.
 template <RowCache C>
-void load_rows(C& cache, SeqId seq, int slot, const SavedRange& range, int wanted,
-               const std::byte* from) {
+void load_rows(C& cache, SeqId seq, int slot, const SavedRange& range, const std::byte* from) {
   const auto copy = [&](int plane, int row, int run) {
     const std::size_t n = cache.row_stride(slot, plane) * static_cast<std::size_t>(run);
     std::memcpy(cache.row(seq, slot, plane, row), from, n);
     from += n;
   };
   for (int plane = 0; plane < 2; ++plane) {
-    const std::size_t stride = cache.row_stride(slot, plane);
-    if (stride == 0) continue;
+    if (cache.row_stride(slot, plane) == 0) continue;
     detail::each_run(cache, plane, 0, (std::min)(range.first, range.rows), copy);
-    const int low = (std::min)(range.rows, (std::max)(range.second(), wanted));
-    from += stride * static_cast<std::size_t>(low - range.second());
-    detail::each_run(cache, plane, low, range.rows, copy);
+    detail::each_run(cache, plane, range.second(), range.rows, copy);
   }
 }
 

@@ -27,14 +27,22 @@ void load_row(const RowOps& ops, const std::byte* row, Dim first, Dim n, float* 
     ops.widen_half(reinterpret_cast<const std::uint16_t*>(row) + first, n, values);
   } else if constexpr (std::same_as<F, Bf16>) {
     ops.widen_bf16(reinterpret_cast<const std::uint16_t*>(row) + first, n, values);
-  } else if constexpr (std::same_as<F, Q8_0>) {
+  } else if constexpr (std::same_as<F, Q8_0> || std::same_as<F, Q4_0>) {
     for (Dim done = 0; done < n;) {
       const Dim at = first + done;
-      const Dim within = at % Q8_0::block;
-      const Dim some = (std::min)(n - done, Q8_0::block - within);
-      const std::byte* block = row + static_cast<std::size_t>(at / Q8_0::block) * Q8_0::block_bytes;
-      ops.widen_bytes(reinterpret_cast<const std::int8_t*>(block + 2) + within, some,
-                      detail::load_half(block), values + done);
+      const Dim within = at % F::block;
+      const Dim some = (std::min)(n - done, F::block - within);
+      const std::byte* block = row + static_cast<std::size_t>(at / F::block) * F::block_bytes;
+      std::int8_t unpacked[F::block];
+      const std::int8_t* bytes = reinterpret_cast<const std::int8_t*>(block + 2);
+      if constexpr (std::same_as<F, Q4_0>) {
+        for (int i = 0; i < 16; ++i) {
+          unpacked[i] = static_cast<std::int8_t>(detail::low_nibble(block[2 + i]) - 8);
+          unpacked[i + 16] = static_cast<std::int8_t>(detail::high_nibble(block[2 + i]) - 8);
+        }
+        bytes = unpacked;
+      }
+      ops.widen_bytes(bytes + within, some, detail::load_half(block), values + done);
       done += some;
     }
   } else {

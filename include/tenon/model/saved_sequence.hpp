@@ -209,11 +209,10 @@ int restore_sequence(const Bound& bound, Stores& stores, SeqId seq, int context,
                     reader.remaining() - sizeof(std::uint64_t),
                     " bytes; it is damaged, save it again");
   }
-  std::vector<int> wanted;
   bool room = true;
+  std::size_t i = 0;
   each_cached_layer<Kinds>(bound, stores, [&](auto& store, int slot, const RowSpec&) {
-    int& oldest = wanted.emplace_back(ranges[wanted.size()].oldest);
-    room = room && make_room(store, seq, slot, rows, oldest);
+    room = room && make_room(store, seq, slot, ranges[i++]);
   });
   if (!room) {
     std::apply([&](auto&... store) { (store->release(seq), ...); }, stores);
@@ -221,10 +220,10 @@ int restore_sequence(const Bound& bound, Stores& stores, SeqId seq, int context,
                         " rows of the saved sequence, and its pool is used up; close or truncate a "
                         "sequence, or open the session with a larger Limits::pool_rows");
   }
-  std::size_t i = 0;
+  i = 0;
   const std::byte* from = saved.data() + reader.position();
   each_cached_layer<Kinds>(bound, stores, [&](auto& store, int slot, const RowSpec&) {
-    load_rows(store, seq, slot, ranges[i], wanted[i], from);
+    load_rows(store, seq, slot, ranges[i], from);
     from += saved_bytes(store, slot, ranges[i++]);
   });
   return rows;
