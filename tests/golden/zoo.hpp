@@ -33,8 +33,7 @@ void check_zoo(const std::string& name, Load&& load, std::vector<std::string> ca
     for (const auto& prompt : expected.at("prompts")) {
       const std::vector<tenon::Token> ids = prompt.at("ids");
       const auto want = reference::safetensor(logits, prompt.at("logits"));
-      const double worst =
-          reference::largest_difference(reference::logits(session, ids, 70), want);
+      const double worst = reference::largest_difference(reference::logits(session, ids, 70), want);
       INFO(name << " cache " << cache << ", " << ids.size() << " tokens: largest difference "
                 << worst << ", allowed " << allowed);
       CHECK(worst <= allowed);

@@ -87,6 +87,51 @@ TEST_CASE("silu_gate and add_to, and nothing beyond the row is touched", "[twins
   }
 }
 
+TEST_CASE("add_scaled, gelu_gate and clamped_swiglu_gate", "[twins]") {
+  for (const Dim n : lengths) {
+    std::vector<float> gate = adversarial(n, 7), up = normal(n, 8, 5.0f);
+    for (std::size_t i = 0; i < gate.size(); ++i) gate[i] *= i % 3 == 0 ? 4.0f : 1.0f;
+    std::vector<float> gelu = gate, clamped = gate, sum = gate;
+    row_ops(Isa::scalar).gelu_gate(gelu.data(), up.data(), n);
+    row_ops(Isa::scalar).clamped_swiglu_gate(clamped.data(), up.data(), n);
+    row_ops(Isa::scalar).add_scaled(up.data(), 0.37f, n, sum.data());
+    for (std::size_t i = 0; i < gate.size(); ++i) {
+      const double g = static_cast<double>(gate[i]), u = static_cast<double>(up[i]);
+      CHECK(sum[i] == std::fma(up[i], 0.37f, gate[i]));
+      // e^z to 2 ulp, and z to 4 ulp of its own, of which e^z sees |z| times as much; then a sum, a
+      // quotient and two products. Beyond its range e^z is held at e^88.
+      const auto check = [&](float got, double x, double z, double factor) {
+        const double exact = x / (1 + std::exp(-z)) * factor;
+        const double allowed = (8 + 4 * (std::min)(std::fabs(z), 88.0)) * epsilon;
+        const double held = std::fabs(x * factor) * std::exp(-87.9);
+        CHECK(std::fabs(static_cast<double>(got) - exact) <=
+              allowed * std::fabs(exact) + held + 1e-44);
+      };
+      const double inner = std::sqrt(2 / std::acos(-1.0)) * (g + 0.044715 * g * g * g);
+      check(gelu[i], g, 2 * inner, u);
+      CHECK(g * (1 + std::tanh(inner)) / 2 ==
+            Approx(g / (1 + std::exp(-2 * inner))).epsilon(1e-12).margin(1e-14));
+      const double most = (std::min)(g, 7.0);
+      check(clamped[i], most, 1.702 * most, (std::max)((std::min)(u, 7.0), -7.0) + 1);
+    }
+    for (const Isa isa : supported_isas()) {
+      std::vector<float> a = gate, b = gate, c = gate;
+      for (std::vector<float>* y : {&a, &b, &c}) y->push_back(-7);
+      row_ops(isa).gelu_gate(a.data(), up.data(), n);
+      row_ops(isa).clamped_swiglu_gate(b.data(), up.data(), n);
+      row_ops(isa).add_scaled(up.data(), 0.37f, n, c.data());
+      INFO(name_of(isa) << " " << n);
+      for (std::vector<float>* y : {&a, &b, &c}) {
+        CHECK(y->back() == -7);
+        y->pop_back();
+      }
+      CHECK(same_bits(a, gelu));
+      CHECK(same_bits(b, clamped));
+      CHECK(same_bits(c, sum));
+    }
+  }
+}
+
 TEST_CASE("rotations turn pairs, keep lengths, and leave the rest of the head", "[twins]") {
   for (const auto& sizes :
        {std::pair<Dim, Dim>{8, 8}, {16, 16}, {40, 40}, {64, 32}, {80, 80}, {128, 128}, {6, 2}}) {

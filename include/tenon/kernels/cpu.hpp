@@ -63,6 +63,11 @@ class Cpu {
              [&](Dim row) { rows_.rms_norm(x.row(row), gain, x.extent(1), epsilon, y.row(row)); });
   }
 
+  // to = from, both [rows, columns].
+  void copy(MatView<const float> from, MatView<float> to) {
+    each_row(to.extent(0), to.extent(1),
+             [&](Dim row) { std::copy_n(from.row(row), to.extent(1), to.row(row)); });
+  }
   // to += from, both [rows, columns].
   void add(MatView<const float> from, MatView<float> to) {
     each_row(to.extent(0), to.extent(1),
@@ -72,17 +77,34 @@ class Cpu {
   // Linear weights that share the input x [tokens, in]; see linear.hpp.
   template <class Formats>
   void linear(MatView<const float> x, std::initializer_list<LinearOutput<Formats>> outputs) {
+    linear<Formats>(x, outputs, activations_);
+  }
+  // The same with activations that do not depend on the session's choice.
+  template <class Formats>
+  void linear(MatView<const float> x, std::initializer_list<LinearOutput<Formats>> outputs,
+              Activations activations) {
     const auto frame = workspace_.frame();
     const Dim tokens = x.extent(0), in = x.extent(1);
     auto* memory = workspace_.take<std::byte>(QuantizedRows::bytes(tokens, in));
     if (measuring()) return;
     tenon::linear<Formats>(executor_, isa_, x, std::span(outputs.begin(), outputs.size()),
-                           activations_, QuantizedRows::carve(memory, tokens, in));
+                           activations, QuantizedRows::carve(memory, tokens, in));
     for (const LinearOutput<Formats>& output : outputs) {
       if (output.bias == nullptr) continue;
       const Dim out = output.weight->out();
       each_row(tokens, out, [&](Dim row) { rows_.add_to(output.bias, out, output.y.row(row)); });
     }
+  }
+
+  // Groups of rows of x [rows, in] that have weights of their own; measuring needs none of them.
+  template <class Formats>
+  void linear_groups(MatView<const float> x, std::span<const LinearGroup<Formats>> groups) {
+    const auto frame = workspace_.frame();
+    const Dim rows = x.extent(0), in = x.extent(1);
+    auto* memory = workspace_.take<std::byte>(QuantizedRows::bytes(rows, in));
+    if (measuring()) return;
+    tenon::linear_groups<Formats>(executor_, isa_, x, groups, activations_,
+                                  QuantizedRows::carve(memory, rows, in));
   }
 
   // One matrix [out, in] for each head: head h reads `in` columns of x [tokens, .] from h *

@@ -80,6 +80,18 @@ struct LinearOutput {
   const float* bias = nullptr;  // [out] added to y afterwards
 };
 
+// Rows [first, first + count) of a call's x with at most two weights of their own; row 0 of an
+// output's y belongs to row `first`.
+template <class Formats>
+struct LinearGroup {
+  Dim first = 0, count = 0;
+  LinearOutput<Formats> outputs[2];
+  int size = 1;  // outputs in use
+  std::span<const LinearOutput<Formats>> used() const {
+    return {outputs, static_cast<std::size_t>(size)};
+  }
+};
+
 namespace detail {
 template <class Formats>
 const LinearLeaf& linear_leaf_of_tag(int tag, Isa isa) {
@@ -123,6 +135,47 @@ void run_tiles(Isa isa, const LinearRows& rows, std::span<const LinearOutput<For
 
 // Below this many multiply-adds (some microseconds) waking other threads costs more than it saves.
 inline constexpr Dim one_thread_work = Dim{1} << 17;
+
+inline void quantize_rows(Executor& team, Isa isa, MatView<const float> x, const QuantizedRows& to,
+                          bool alone) {
+  const QuantizeRow leaf = quantize_row(isa);
+  const Dim tokens = x.extent(0), in = x.extent(1);
+  const auto some = [&](Range range) {
+    for (Dim t = range.begin; t < range.end; ++t) {
+      const Dim at = t * to.blocks;
+      leaf(x.row(t), in, to.values + at * QuantizedRows::block, to.scales + at, to.sums + at);
+    }
+  };
+  if (alone || tokens * in < one_thread_work) return some({0, tokens});
+  team.run([&](Worker worker) { some(share(tokens, worker)); });
+}
+
+// What a group asks for, in tiles times rows of x.
+template <class Formats>
+Dim work_of(const LinearGroup<Formats>& group) {
+  Dim tiles = 0;
+  for (const LinearOutput<Formats>& output : group.used()) tiles += output.weight->tiles();
+  return tiles * group.count;
+}
+
+// The part of all groups' work, counted through them, that lies in `range`: whole tiles, those that
+// begin there.
+template <class Formats>
+void run_groups(Isa isa, const LinearRows& rows, std::span<const LinearGroup<Formats>> groups,
+                Activations activations, Range range) {
+  Dim before = 0;  // work of the groups before this one
+  for (const LinearGroup<Formats>& group : groups) {
+    const Dim work = work_of(group);
+    const Dim low = (std::max)(range.begin - before, Dim{0});
+    const Dim high = (std::min)(range.end - before, work);
+    before += work;
+    if (low >= high) continue;
+    const Range tiles{ceil_div(low, group.count), ceil_div(high, group.count)};
+    const LinearRows mine{rows.x + group.first * rows.in, rows.quantized.at(group.first, 0),
+                          group.count, rows.in};
+    run_tiles<Formats>(isa, mine, group.used(), activations, tiles);
+  }
+}
 }  // namespace detail
 
 // All `outputs` of the same input x [tokens, in], every weight being [., in]. x is quantized once
@@ -146,23 +199,40 @@ void linear(Executor& team, Isa isa, MatView<const float> x,
   const bool alone =
       team.threads() == 1 || tiles * tile_rows * rows.in * rows.tokens < detail::one_thread_work;
   if (quantize && activations == Activations::int8) {
-    const QuantizeRow leaf = quantize_row(isa);
-    const auto some = [&](Range range) {
-      for (Dim t = range.begin; t < range.end; ++t) {
-        const Dim at = t * scratch.blocks;
-        leaf(x.row(t), rows.in, scratch.values + at * QuantizedRows::block, scratch.scales + at,
-             scratch.sums + at);
-      }
-    };
-    if (alone || rows.tokens * rows.in < detail::one_thread_work) {
-      some({0, rows.tokens});
-    } else {
-      team.run([&](Worker worker) { some(share(rows.tokens, worker)); });
-    }
+    detail::quantize_rows(team, isa, x, scratch, alone);
   }
   if (alone) return detail::run_tiles<Formats>(isa, rows, outputs, activations, {0, tiles});
   team.run([&](Worker worker) {
     detail::run_tiles<Formats>(isa, rows, outputs, activations, share(tiles, worker));
+  });
+}
+
+// The products of all `groups`, each of its own rows of x [rows, in], every weight being [., in].
+// Threads share groups x output rows, so that few groups of few rows still use all of them; the
+// bits are those of linear() on any of the rows alone. `scratch` as there.
+template <class Formats>
+void linear_groups(Executor& team, Isa isa, MatView<const float> x,
+                   std::span<const LinearGroup<Formats>> groups, Activations activations,
+                   const QuantizedRows& scratch) {
+  const LinearRows rows{x.data, scratch, x.extent(0), x.extent(1)};
+  Dim work = 0;
+  bool quantize = false;
+  for (const LinearGroup<Formats>& group : groups) {
+    assert(group.first >= 0 && group.count > 0 && group.first + group.count <= rows.tokens);
+    work += detail::work_of(group);
+    for (const LinearOutput<Formats>& output : group.used()) {
+      assert(output.weight->in() == rows.in && output.y.extent(0) == group.count);
+      quantize = quantize ||
+                 detail::linear_leaf_of_tag<Formats>(output.weight->tag(), isa).int8 != nullptr;
+    }
+  }
+  const bool alone = team.threads() == 1 || work * tile_rows * rows.in < detail::one_thread_work;
+  if (quantize && activations == Activations::int8) {
+    detail::quantize_rows(team, isa, x, scratch, alone);
+  }
+  if (alone) return detail::run_groups<Formats>(isa, rows, groups, activations, {0, work});
+  team.run([&](Worker worker) {
+    detail::run_groups<Formats>(isa, rows, groups, activations, share(work, worker));
   });
 }
 

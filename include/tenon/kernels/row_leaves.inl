@@ -59,16 +59,46 @@ TENON_LEAF inline void soft_cap(float* x, Dim n, float cap) {
   store_first(x + i, capped(load_first(x + i, rest), cap), rest);
 }
 
-TENON_LEAF inline F32x16 silu(F32x16 x) {
-  return div(x, add(broadcast(1.0f), exponential(sub(zero(), x))));
+// y += scale * x, one rounding
+TENON_LEAF inline void add_scaled(const float* x, float scale, Dim n, float* y) {
+  const F32x16 s = broadcast(scale);
+  Dim i = 0;
+  for (; i + 16 <= n; i += 16) store(y + i, fma(load(x + i), s, load(y + i)));
+  const int rest = static_cast<int>(n - i);
+  store_first(y + i, fma(load_first(x + i, rest), s, load_first(y + i, rest)), rest);
 }
 
-// gate = silu(gate) * up
-TENON_LEAF inline void silu_gate(float* gate, const float* up, Dim n) {
+// x sigmoid(z)
+TENON_LEAF inline F32x16 times_sigmoid(F32x16 x, F32x16 z) {
+  return div(x, add(broadcast(1.0f), exponential(sub(zero(), z))));
+}
+
+struct SiluPair {
+  TENON_LEAF static F32x16 of(F32x16 gate, F32x16 up) { return mul(times_sigmoid(gate, gate), up); }
+};
+// The tanh form of GELU: x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3) is exactly
+// x sigmoid(2 u).
+struct GeluPair {
+  TENON_LEAF static F32x16 of(F32x16 gate, F32x16 up) {
+    const F32x16 cubic = fma(mul(mul(gate, gate), broadcast(0.044715f)), gate, gate);
+    return mul(times_sigmoid(gate, mul(cubic, broadcast(1.59576912f))), up);
+  }
+};
+// g sigmoid(1.702 g) (u + 1) with g at most 7 and u within -7 and 7.
+struct ClampedSwigluPair {
+  TENON_LEAF static F32x16 of(F32x16 gate, F32x16 up) {
+    const F32x16 g = smaller(broadcast(7.0f), gate);
+    const F32x16 u = larger(broadcast(-7.0f), smaller(broadcast(7.0f), up));
+    return mul(times_sigmoid(g, mul(g, broadcast(1.702f))), add(u, broadcast(1.0f)));
+  }
+};
+// gate = Pair(gate, up)
+template <class Pair>
+TENON_LEAF inline void gate_row(float* gate, const float* up, Dim n) {
   Dim i = 0;
-  for (; i + 16 <= n; i += 16) store(gate + i, mul(silu(load(gate + i)), load(up + i)));
+  for (; i + 16 <= n; i += 16) store(gate + i, Pair::of(load(gate + i), load(up + i)));
   const int rest = static_cast<int>(n - i);
-  store_first(gate + i, mul(silu(load_first(gate + i, rest)), load_first(up + i, rest)), rest);
+  store_first(gate + i, Pair::of(load_first(gate + i, rest), load_first(up + i, rest)), rest);
 }
 
 // Rotates `heads` vectors of head_dim by one position. cosines and sines [rope_dim] are spread to
@@ -123,6 +153,16 @@ TENON_LEAF inline void widen_bytes(const std::int8_t* x, Dim n, float scale, flo
   for (; i < n; ++i) y[i] = static_cast<float>(x[i]) * scale;
 }
 
-inline constexpr RowOps row_ops{rms_norm,           add_to,        soft_cap,       silu_gate,
-                                rotate_interleaved, rotate_halves, narrow_to_half, widen_half,
-                                widen_bytes,        widen_bf16};
+inline constexpr RowOps row_ops{rms_norm,
+                                add_to,
+                                soft_cap,
+                                add_scaled,
+                                gate_row<SiluPair>,
+                                gate_row<GeluPair>,
+                                gate_row<ClampedSwigluPair>,
+                                rotate_interleaved,
+                                rotate_halves,
+                                narrow_to_half,
+                                widen_half,
+                                widen_bytes,
+                                widen_bf16};

@@ -16,7 +16,10 @@ struct RowOps {
   void (*rms_norm)(const float* x, const float* gain, Dim n, float eps, float* y);
   void (*add_to)(const float* x, Dim n, float* y);
   void (*soft_cap)(float* x, Dim n, float cap);  // x = cap tanh(x / cap)
+  void (*add_scaled)(const float* x, float scale, Dim n, float* y);
   void (*silu_gate)(float* gate, const float* up, Dim n);
+  void (*gelu_gate)(float* gate, const float* up, Dim n);
+  void (*clamped_swiglu_gate)(float* gate, const float* up, Dim n);
   void (*rotate_interleaved)(float* x, Dim heads, Dim head_dim, Dim rope_dim, const float* cosines,
                              const float* sines);
   void (*rotate_halves)(float* x, Dim heads, Dim head_dim, Dim rope_dim, const float* cosines,

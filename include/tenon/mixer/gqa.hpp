@@ -138,7 +138,8 @@ struct Gqa {
                width);
       if (owns) {
         wk.visit(visitor, "attn_k", kv, width);
-        wv.visit(visitor, "attn_v", kv, width);
+        // Some Gemma 4 files have no values of their own: the keys serve as both.
+        if (!Spec.value_norm || visitor.has("attn_v")) wv.visit(visitor, "attn_v", kv, width);
       }
       wo.visit(visitor, "attn_output", width, q);
       if constexpr (Spec.qk_norm != QkNorm::none) {
@@ -170,7 +171,12 @@ struct Gqa {
     if (slot.owns) {
       const auto k = cpu.take_matrix(tokens, kv_heads * head_dim);
       const auto v = cpu.take_matrix(tokens, kv_heads * head_dim);
-      cpu.linear<Formats>(x, {weights.wq.into(gated), weights.wk.into(k), weights.wv.into(v)});
+      if (Spec.value_norm && weights.wv.weight.out() == 0) {
+        cpu.linear<Formats>(x, {weights.wq.into(gated), weights.wk.into(k)});
+        cpu.copy(k, v);
+      } else {
+        cpu.linear<Formats>(x, {weights.wq.into(gated), weights.wk.into(k), weights.wv.into(v)});
+      }
       if constexpr (Spec.qk_norm != QkNorm::none) norm(cpu, weights.k_norm, k, head_dim);
       if constexpr (Spec.value_norm) norm_heads(cpu, weights.v_norm, v, head_dim);
       rotate_heads(cpu, weights, step, k, kv_heads, head_dim);

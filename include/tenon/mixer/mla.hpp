@@ -313,19 +313,10 @@ struct Mla {
                     queries.row(t) + h * d.row() + d.kv_rank);
       }
     });
-    AttentionShape shape{heads, 1, d.row(), d.kv_rank, 0, true};
-    shape.kv_heads = parts(heads, tokens, cpu.threads());
+    const AttentionShape shape{heads, 1, d.row(), d.kv_rank, 0};
     attend(cpu, store, slot, step, queries, latents, shape, scale(weights.config, d),
            weights.config.mask, weights.config.score);
     cpu.linear_heads<Formats>(weights.v_b, latents, d.kv_rank, out, d.v_dim);
-  }
-  // Into how many parts the heads are divided so that every thread has some; tokens come first,
-  // because each part loads the rows again.
-  static Dim parts(Dim heads, Dim tokens, int threads) {
-    if (ceil_div(tokens, detail::block_tokens) >= threads) return 1;
-    Dim n = (std::min)(heads, static_cast<Dim>(threads));
-    while (heads % n != 0) --n;
-    return n;
   }
 };
 

@@ -118,8 +118,7 @@ void attend_expanded(Cpu& cpu, const C& cache, int slot, const SeqStep& seq, con
   using detail::ExpandScratch;
   const auto frame = cpu.workspace().frame();
   const auto heads = static_cast<Dim>(k_up.size());
-  // Each head has keys and values of its own, which lie where the one row of a tile does.
-  const AttentionShape shape{heads, heads, dims.query(), dims.v_dim, 1, true};
+  const AttentionShape shape{heads, heads, dims.query(), dims.v_dim, 1};
   const Dim floats = round_up(AttentionScratch::floats(shape, seq.count), Dim{16});
   const Dim bytes = round_up(ExpandScratch::bytes(dims), Dim{cache_line});
   auto* memory = cpu.workspace().template take<float>(floats * cpu.threads());
@@ -139,7 +138,8 @@ void attend_expanded(Cpu& cpu, const C& cache, int slot, const SeqStep& seq, con
       const Expanded rows(cpu, cache, dims, cached, k_up[at], v_up[at], tile);
       const detail::AttentionBlock<Expanded, std::remove_const_t<decltype(seen)>, S> block(
           cpu, rows, slot, shape, factor, seen, score, scratch);
-      block.run(seq.seq, cached, h, 0, seq.base, seq.count, queries, outputs);
+      // The keys and values of this head lie where those of the first would.
+      block.run({seq.seq, cached, 0, seq.base, seq.count, 0, h, 1}, queries, outputs);
     }
   });
 }

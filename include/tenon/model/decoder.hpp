@@ -76,6 +76,7 @@ class Decoder {
     std::vector<RotaryFrequencies> rotaries;
     std::array<std::vector<RowSpec>, static_cast<std::size_t>(kinds::stores)> slots;
     std::size_t bytes = 0;
+    std::uint64_t fingerprint = 0;  // of what cached rows mean
 
     const PackedMatrix<formats>& output() const { return head.out() > 0 ? head : input.embedding; }
   };
@@ -123,6 +124,7 @@ class Decoder {
     storage.refuse_unread(source.origin());
     bound->rotaries = loader.take_rotaries();
     bound->bytes = loader.bytes();
+    bound->fingerprint = tenon::fingerprint<kinds>(config, *bound, loader.weights_checksum());
     return Decoder(std::move(bound));
   }
   static Decoder bind(const TensorSource& source) {

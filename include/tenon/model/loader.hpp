@@ -11,6 +11,7 @@
 #include "../kernels/packed.hpp"
 #include "../nn/bind.hpp"
 #include "../nn/rotary.hpp"
+#include "fingerprint.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -67,15 +68,13 @@ class Loader {
   void vector(std::string_view name, std::vector<float>& to, Axis n) {
     const TensorInfo& tensor = need(full(name));
     check(tensor, {n});
-    const int tag = tag_of_ggml_type<AnyOf<F32, F16, Bf16>>(tensor.ggml_type);
-    if (tag < 0) {
-      fail<ShapeError>(source_.origin(), ": tensor ", tensor.name,
-                       " must be stored as f32, f16 or bf16, it is ", type_name(tensor.ggml_type),
-                       "; convert the checkpoint again");
-    }
-    to.resize(static_cast<std::size_t>(n.size));
-    FormatList<AnyOf<F32, F16, Bf16>>::visit(
-        tag, [&]<class F>(F) { F::decode(tensor.data.data(), n.size, to.data()); });
+    decode(tensor, n.size, to);
+  }
+  // One vector [n] after another: [count, n].
+  void vectors(std::string_view name, std::vector<float>& to, Axis count, Axis n) {
+    const TensorInfo& tensor = need(full(name));
+    check(tensor, {count, n});
+    decode(tensor, count.size * n.size, to);
   }
 
   void optional_vector(std::string_view name, std::vector<float>& to, Axis n) {
@@ -93,6 +92,8 @@ class Loader {
   bool has(std::string_view name) const { return source_.find(full(name)) != nullptr; }
   // Bytes of the matrices packed so far.
   std::size_t bytes() const { return bytes_; }
+  // Of all tensors read so far.
+  const Checksum& weights_checksum() const { return weights_checksum_; }
   std::vector<RotaryFrequencies> take_rotaries() { return std::move(rotaries_); }
 
   // LoadError when the checkpoint holds a tensor that nothing asked for.
@@ -111,6 +112,17 @@ class Loader {
     if (name.starts_with('/')) return std::string(name.substr(1));
     if (name.ends_with(".bias")) return message(prefix_, name);
     return message(prefix_, name, ".weight");
+  }
+  void decode(const TensorInfo& tensor, Dim n, std::vector<float>& to) const {
+    const int tag = tag_of_ggml_type<AnyOf<F32, F16, Bf16>>(tensor.ggml_type);
+    if (tag < 0) {
+      fail<ShapeError>(source_.origin(), ": tensor ", tensor.name,
+                       " must be stored as f32, f16 or bf16, it is ", type_name(tensor.ggml_type),
+                       "; convert the checkpoint again");
+    }
+    to.resize(static_cast<std::size_t>(n));
+    FormatList<AnyOf<F32, F16, Bf16>>::visit(
+        tag, [&]<class F>(F) { F::decode(tensor.data.data(), n, to.data()); });
   }
   int tag_of(const TensorInfo& tensor) const {
     const int tag = tag_of_ggml_type<Formats>(tensor.ggml_type);
@@ -177,6 +189,7 @@ class Loader {
                       " tensors do not include it; convert the checkpoint again");
     }
     used_.insert(tensor);
+    add_tensor(weights_checksum_, *tensor);
     return *tensor;
   }
   void check(const TensorInfo& tensor, std::initializer_list<Axis> axes) const {
@@ -200,6 +213,7 @@ class Loader {
   Executor& executor_;
   std::string prefix_;
   std::size_t bytes_ = 0;
+  Checksum weights_checksum_;
   std::unordered_set<const TensorInfo*> used_;
   std::vector<RotaryFrequencies> rotaries_;
 };

@@ -54,7 +54,4 @@ class TokenTrees {
   std::vector<int> depths_;               // of all sequences, one after another
   std::vector<std::uint64_t> ancestors_;  // reserved, so that pointers into it stay valid
 };
-// In sessions of models whose masks take no trees.
-struct NoTrees {};
-
 }  // namespace tenon::inline TENON_ABI

@@ -29,6 +29,7 @@ struct Slice {
 //   slices(name, std::vector<PackedMatrix>&, Axis count, Slice, Axis in)     a slice of each of the
 //                                                       `count` parts of one stored tensor
 //   vector(name, std::vector<float>&, Axis n)           must be there
+//   vectors(name, std::vector<float>&, Axis count, Axis n)   stored [count, n]
 //   optional_vector(name, std::vector<float>&, Axis n)  left empty when the checkpoint has none
 //   rotary(RotaryFrequencies) -> int                    registers a rotation; equal ones share one
 //   has(name) -> bool
