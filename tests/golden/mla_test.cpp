@@ -1,5 +1,7 @@
-// Latent attention against independent implementations: a trained DeepSeek-V2 without experts.
+// Latent attention against independent implementations: random-weight models with experts, with and
+// without compressed queries and YaRN, and a trained one without experts.
 #include "golden/reference.hpp"
+#include "golden/zoo.hpp"
 #include "tenon/decode/score.hpp"
 #include "tenon/io/gguf.hpp"
 #include "tenon/text/tokenizer.hpp"
@@ -10,17 +12,22 @@ using reference::Logits;
 
 namespace {
 
-template <MlaSpec S>
-using Dense = Decoder<Kinds<zoo::DeepSeekDenseLayer<Contiguous<AnyOf<F32, F16>>, S>>, FirstThen{},
-                      AnyOf<F32, F16>>;
+using Rows = Contiguous<AnyOf<F32, F16>>;
+using Model = zoo::DeepSeek2<Rows, AnyOf<F32, F16>>;
 
 }  // namespace
+
+TEST_CASE("zoo: DeepSeek-V2 and V3", "[golden]") {
+  const auto load = [](const TensorSource& source) { return Model::bind(source); };
+  golden::check_zoo("deepseek2-lite", load, {"f32", "f16"});
+  golden::check_zoo("deepseek2-full", load, {"f32", "f16"});
+}
 
 TEST_CASE("story-mla: logits, greedy ids, perplexity", "[golden]") {
   const auto file = shared_file("models/trained/story-mla.gguf");
   if (file.empty()) return;
   const Gguf gguf = Gguf::open(file);
-  const auto model = Dense<MlaSpec{}>::bind(gguf);
+  const auto model = Model::bind(gguf);
   const auto folder = file.parent_path() / "story-mla";
   const auto expected = reference::json_file(folder / "expected.json");
   auto session = model.open({.seqs = 1, .context = 512, .step_tokens = 64},

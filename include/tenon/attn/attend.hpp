@@ -120,7 +120,7 @@ struct Blocking {
   }
 };
 
-template <RowCache C, Mask M, class S>
+template <RowReader C, Mask M, class S>
 class AttentionBlock {
  public:
   AttentionBlock(const Cpu& cpu, const C& cache, int slot, const AttentionShape& shape, float scale,

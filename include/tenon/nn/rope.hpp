@@ -267,14 +267,14 @@ using Yarn = RopeOf<Pairing::interleaved, Temperature::logits>;
 // plain, from `rope.freq_base_swa` and `rope.dimension_count_swa`. What scales the context does not
 // concern layers that see only their neighbours.
 template <Pairing P>
-struct WindowRopeOf {
+struct LocalRopeOf {
   static constexpr bool rotates = true;
   double base = 10000;
   Dim rope_dim = dyn;
 
-  static constexpr WindowRopeOf read(const ModelConfig& config, int layer) {
+  static constexpr LocalRopeOf read(const ModelConfig& config, int layer) {
     constexpr std::string_view own = "rope.dimension_count_swa", shared = "rope.dimension_count";
-    WindowRopeOf rope;
+    LocalRopeOf rope;
     rope.base = detail::positive_or(config, "rope.freq_base_swa", 10000, layer);
     if (config.has(own)) {
       rope.rope_dim = config.size(own, layer);
@@ -288,8 +288,8 @@ struct WindowRopeOf {
     return {P, detail::plain_radians(base, turned, {}), 1};
   }
 };
-using WindowRope = WindowRopeOf<Pairing::interleaved>;
-using WindowRopeHalves = WindowRopeOf<Pairing::halves>;
+using LocalRope = LocalRopeOf<Pairing::interleaved>;
+using LocalRopeHalves = LocalRopeOf<Pairing::halves>;
 
 // Which of LongRoPE's two lists of divisors a model uses. A model is bound to one: keys rotated by
 // one do not fit queries rotated by the other.
@@ -339,6 +339,6 @@ using LongRope = LongRopeOf<Pairing::interleaved>;
 using LongRopeHalves = LongRopeOf<Pairing::halves>;
 
 static_assert(Position<NoRope> && Position<Rope> && Position<RopeHalves> && Position<Yarn> &&
-              Position<WindowRope> && Position<LongRope>);
+              Position<LocalRope> && Position<LongRope>);
 
 }  // namespace tenon::inline TENON_ABI
