@@ -1,0 +1,7 @@
+#include "tenon/kernels/linear_leaves.hpp"
+
+namespace tenon::inline TENON_ABI {
+template const LinearLeaf& linear_leaf<Q8_0>(Isa);
+template const LinearLeaf& linear_leaf<Q4_0>(Isa);
+template const LinearLeaf& linear_leaf<Q4_1>(Isa);
+}  // namespace tenon::inline TENON_ABI
