@@ -4,9 +4,13 @@
 
 #include "../quant/blocks.hpp"
 #include "../quant/dense.hpp"
-#include "linear.hpp"
+#include "isa.hpp"
 
 namespace tenon::inline TENON_ABI {
+
+struct LinearLeaf;
+template <class F>
+const LinearLeaf& linear_leaf(Isa isa);
 
 // The formats that cmake/compiled/linear_*.cpp instantiate.
 template <class F>
