@@ -1,4 +1,4 @@
-#include "tenon/kernels/linear_leaves.hpp"
+#include "tenon/kernels/every_format.hpp"
 
 namespace tenon::inline TENON_ABI {
 template const LinearLeaf& linear_leaf<Q8_0>(Isa);

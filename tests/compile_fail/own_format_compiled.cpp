@@ -1,4 +1,4 @@
-// expect: tenon: tenon::compiled holds no kernels for this number format; include <tenon/kernels/linear_leaves.hpp>
+// expect: tenon: tenon::compiled holds no kernels for this number format; include
 // flags: -DTENON_COMPILED
 #include <tenon/kernels/linear.hpp>
 

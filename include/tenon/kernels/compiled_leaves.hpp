@@ -1,5 +1,5 @@
 #pragma once
-// Which leaves of linear layers tenon::compiled holds. Only TENON_COMPILED programs see this.
+// Which leaves of linear layers the library of tenon::compiled holds.
 #include <concepts>
 
 #include "../quant/blocks.hpp"
@@ -17,8 +17,8 @@ template <class F>
 concept CompiledLeaf = std::same_as<F, F32> || std::same_as<F, F16> || std::same_as<F, Bf16> ||
     std::same_as<F, Q8_0> || std::same_as<F, Q4_0> || std::same_as<F, Q4_1>;
 
-// True when the program can have F's leaves: from the library, or from linear_leaves.hpp, where
-// EveryLinearLeaf is complete.
+// One sentence where a program cannot have F's leaves: they are neither in the library nor are
+// those of every format included, which is where EveryLinearLeaf is complete.
 struct EveryLinearLeaf;
 template <class F, class Every = EveryLinearLeaf>
 constexpr bool explain_leaf() {
@@ -27,15 +27,17 @@ constexpr bool explain_leaf() {
   };
   static_assert(at_hand,
                 "tenon: tenon::compiled holds no kernels for this number format; include "
-                "<tenon/kernels/linear_leaves.hpp>, which has them for every format");
+                "<tenon/kernels/every_format.hpp>, which has them for every format");
   return at_hand;
 }
 
+#if defined(TENON_COMPILED)
 extern template const LinearLeaf& linear_leaf<F32>(Isa);
 extern template const LinearLeaf& linear_leaf<F16>(Isa);
 extern template const LinearLeaf& linear_leaf<Bf16>(Isa);
 extern template const LinearLeaf& linear_leaf<Q8_0>(Isa);
 extern template const LinearLeaf& linear_leaf<Q4_0>(Isa);
 extern template const LinearLeaf& linear_leaf<Q4_1>(Isa);
+#endif
 
 }  // namespace tenon::inline TENON_ABI

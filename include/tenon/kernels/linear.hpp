@@ -40,10 +40,9 @@ const LinearLeaf& linear_leaf(Isa isa);
 
 }  // namespace tenon::inline TENON_ABI
 
-#if defined(TENON_COMPILED)
 #include "compiled_leaves.hpp"
-#else
-#include "linear_leaves.hpp"
+#if !defined(TENON_COMPILED)
+#include "every_format.hpp"
 #endif
 
 namespace tenon::inline TENON_ABI {
@@ -60,9 +59,7 @@ namespace detail {
 template <class Formats>
 const LinearLeaf& linear_leaf_of_tag(int tag, Isa isa) {
   return FormatList<Formats>::visit(tag, [&]<class F>(F) -> const LinearLeaf& {
-#if defined(TENON_COMPILED)
     static_assert(explain_leaf<F>());
-#endif
     return linear_leaf<F>(isa);
   });
 }

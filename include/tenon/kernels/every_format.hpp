@@ -1,6 +1,6 @@
 #pragma once
-// The leaves of linear layers for every number format, as templates. linear.hpp includes this
-// unless TENON_COMPILED is set: then a program with a number format of its own does.
+// The kernels of linear layers for every number format, as templates. linear.hpp includes this; in
+// a program that links tenon::compiled it does not, so one with a number format of its own must.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
