@@ -1,10 +1,9 @@
 #pragma once
 // The arithmetic of attention over one tile of keys, chosen by instruction set.
 #include <cstdint>
-#include <cstring>
-#include <limits>
 
-#include "row_ops.hpp"
+#include "../core/types.hpp"
+#include "isa.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -29,20 +28,11 @@ struct AttentionOps {
   float (*exponential_of)(float x);
 };
 
+// The operations for an instruction set that this machine supports.
+const AttentionOps& attention_ops(Isa isa);
+
 }  // namespace tenon::inline TENON_ABI
 
-#define TENON_LEAF_FILE "attention_leaves.inl"
-#include "for_each_isa.inl"
-
-namespace tenon::inline TENON_ABI {
-
-inline const AttentionOps& attention_ops(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::avx512 || isa == Isa::avx512vnni) return avx512::attention_ops;
-  if (isa == Isa::avx2) return avx2::attention_ops;
+#if !defined(TENON_COMPILED)
+#include "attention_ops.inl"
 #endif
-  static_cast<void>(isa);
-  return scalar::attention_ops;
-}
-
-}  // namespace tenon::inline TENON_ABI
