@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "cpu_count.hpp"
 #include "error.hpp"
 #include "executor.hpp"
 

@@ -1,7 +1,6 @@
 #pragma once
 #include <system_error>
 
-#include "cpu_count.hpp"
 #include "thread_team.hpp"
 
 namespace tenon::inline TENON_ABI {
