@@ -1,49 +1,63 @@
 // Mixtures of experts against an independent implementation: logits at every position, greedy ids.
 #include "tenon/nn/moe.hpp"
-#include "golden/reference.hpp"
-#include "tenon/io/gguf.hpp"
-#include "tenon/zoo/llama.hpp"
+#include "golden/zoo.hpp"
+#include "tenon/attn/score_hooks.hpp"
+#include "tenon/cache/contiguous.hpp"
+#include "tenon/mixer/gqa.hpp"
+#include "tenon/mixer/mla.hpp"
+#include "tenon/model/decoder.hpp"
+#include "tenon/model/interleave.hpp"
 
 using namespace tenon;
-using reference::Logits;
 
 namespace {
 
+using Cache = Contiguous<F32>;
+using Formats = AnyOf<F32, F16, Mxfp4>;
+template <class Attention, class FeedForward, class Residual = PreNorm>
+using Layer = Block<Attention, FeedForward, RmsNorm, Residual>;
+
 // Architecture "llama" with experts.
 using Mixtral =
-    Decoder<Kinds<Block<Gqa<GqaSpec{}, Causal, Rope, Contiguous<F32>>, Moe<MoeSpec{}>, RmsNorm>>,
-            Uniform{}, AnyOf<F32, F16>>;
+    Decoder<Kinds<Layer<Gqa<GqaSpec{}, Causal, Rope, Cache>, Moe<MoeSpec{}>>>, Uniform{}, Formats>;
+
+inline constexpr GqaSpec head_norms{.qk_norm = QkNorm::per_head};
+using Qwen3Moe = Decoder<Kinds<Layer<Gqa<head_norms, Causal, RopeHalves, Cache>, Moe<MoeSpec{}>>>,
+                         Uniform{}, Formats>;
+
+inline constexpr MoeSpec deepseek{.renormalise = false, .shared = true};
+using Latent = Mla<MlaSpec{}, Causal, Yarn, Cache>;
+using DeepSeek2 =
+    Decoder<Kinds<Layer<Latent, SwiGlu>, Layer<Latent, Moe<deepseek>>>, FirstThen{}, Formats>;
+
+inline constexpr MoeSpec gpt_oss{
+    .gate = Gate::softmax_of_chosen, .renormalise = false, .bias = true};
+template <class Mask>
+using GptOssLayer =
+    Layer<Gqa<GqaSpec{}, Mask, RopeHalves, Cache, LearnedSinks>, Moe<gpt_oss, ClampedSilu>,
+          PreNormNamed<"attn_norm", "post_attention_norm">>;
+inline constexpr Interleave every_other{.period = 2, .rare_at = 1};
+using GptOss =
+    Decoder<Kinds<GptOssLayer<SlidingWindow>, GptOssLayer<Causal>>, every_other, Formats>;
 
 template <class M>
 void check(const std::string& name) {
-  const auto file = shared_file("models/zoo/" + name + ".gguf");
-  if (file.empty()) return;
-  const auto folder = file.parent_path() / "expected";
-  const auto expected = reference::json_file(folder / (name + ".json"));
-  const double tolerance = expected.at("suggested_abs_tolerance").template get<double>();
-  const M model = M::bind(Gguf::open(file));
-  auto session = model.open({.seqs = 1, .context = 128, .step_tokens = 70}, {.threads = 2});
-  for (const auto& prompt : expected.at("prompts")) {
-    const std::vector<Token> ids = prompt.at("ids");
-    const Logits want =
-        reference::safetensor(folder / (name + ".safetensors"), prompt.at("logits"));
-    const Logits whole = reference::logits(session, ids, 70);
-    const double worst = reference::largest_difference(whole, want);
-    INFO(name << ", " << ids.size() << " tokens: largest difference " << worst);
-    CHECK(worst <= tolerance);
-    for (const int chunk : {1, 7}) {
-      CHECK(reference::same_bits(reference::logits(session, ids, chunk), whole));
-    }
-    for (const auto& run : expected.at("greedy")) {
-      if (prompt.at("logits") != run.at("prompt")) continue;
-      const std::vector<Token> greedy = run.at("ids");
-      CHECK(reference::greedy(session, ids, greedy.size()) == greedy);
-    }
-  }
+  golden::check_zoo(name, [](const Gguf& file) { return M::bind(file); }, {"f32"});
 }
 
 }  // namespace
 
 TEST_CASE("mixtral: logits and greedy ids", "[golden]") {
   check<Mixtral>("mixtral");
+}
+TEST_CASE("qwen3moe: logits and greedy ids", "[golden]") {
+  check<Qwen3Moe>("qwen3moe");
+}
+TEST_CASE("deepseek2: logits and greedy ids", "[golden]") {
+  check<DeepSeek2>("deepseek2-lite");
+  check<DeepSeek2>("deepseek2-full");
+}
+TEST_CASE("gpt-oss: logits and greedy ids", "[golden]") {
+  golden::check_zoo(
+      "gpt-oss", [](const Gguf& file) { return GptOss::bind(file); }, {"f32"}, Activations::f32);
 }

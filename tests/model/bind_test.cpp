@@ -138,8 +138,10 @@ TEST_CASE("configuration that is missing, wrong or not understood is named", "[b
              Contains("it is 32"));
   CHECK_THAT(refusal(set("llama.rope.freq_base", 0.0f)),
              Contains("rope.freq_base\" must be positive"));
+  CHECK_THAT(refusal(set("llama.rope.scaling.type", "dynamic")),
+             Contains("rope.scaling.type") && Contains("it is \"dynamic\""));
   CHECK_THAT(refusal(set("llama.rope.scaling.type", "yarn")),
-             Contains("rope.scaling.type") && Contains("yarn"));
+             Contains("rope.scaling.factor\" is missing"));
   // A key that would change the result and that nothing reads; zero means "not used".
   CHECK_THAT(refusal(set("llama.attention.sliding_window", std::uint32_t{4096})),
              Contains("llama.attention.sliding_window") && Contains("does not implement"));

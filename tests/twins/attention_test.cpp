@@ -7,6 +7,8 @@
 #include "catch.hpp"
 #include "kernels/weights.hpp"
 #include "tenon/attn/attend.hpp"
+#include "tenon/attn/masks.hpp"
+#include "tenon/attn/score_hooks.hpp"
 #include "tenon/cache/contiguous.hpp"
 
 using namespace tenon;
@@ -30,8 +32,11 @@ struct Nothing {
   Coverage classify(Rows, Rows) const { return Coverage::partial; }
   bool keep(int query, int key) const { return query % 2 == 0 && key <= query; }
 };
-struct SoftCap {
-  float logit(float score, int, int, int) const { return 5 * std::tanh(score / 5); }
+// A hook of the user's own, without any of the optional members.
+struct Recent {
+  float logit(float score, int head, int query, int key) const {
+    return score - static_cast<float>(head + 1) * static_cast<float>(query - key) / 64;
+  }
 };
 
 struct Problem {
@@ -87,6 +92,8 @@ double worst_error(const Problem& p, const std::vector<float>& got, const M& mas
     return out;
   };
   const std::vector<float> keys = rounded(p.keys), values = rounded(p.values);
+  float scale = 0.25f;
+  if constexpr (ScalesQueries<S>) scale = score.scale(scale);
   double worst = 0;
   for (int t = 0; t < p.tokens; ++t) {
     for (Dim h = 0; h < p.shape.heads; ++h) {
@@ -100,8 +107,11 @@ double worst_error(const Problem& p, const std::vector<float>& got, const M& mas
         for (Dim d = 0; d < dim; ++d)
           dot += static_cast<double>(q[d]) *
                  static_cast<double>(keys[static_cast<std::size_t>(k * row + kv + d)]);
-        const double logit =
-            static_cast<double>(score.logit(static_cast<float>(dot * 0.25), 0, t, k));
+        double logit = dot * static_cast<double>(scale);
+        if constexpr (ChangesLogits<S>) {
+          const auto raw = static_cast<float>(logit);
+          logit = static_cast<double>(score.logit(raw, static_cast<int>(h), t, k));
+        }
         weight[static_cast<std::size_t>(k)] = logit;
         top = (std::max)(top, logit);
         magnitude = (std::max)(magnitude, std::fabs(logit));
@@ -110,6 +120,9 @@ double worst_error(const Problem& p, const std::vector<float>& got, const M& mas
         double& w = weight[static_cast<std::size_t>(k)];
         w = mask.keep(t, k) ? std::exp(w - top) : 0;
         total += w;
+      }
+      if constexpr (HasSink<S>) {
+        total += std::exp(static_cast<double>(score.sink(static_cast<int>(h))) - top);
       }
       for (Dim d = 0; d < dim; ++d) {
         double exact = 0, spread = 0;
@@ -169,10 +182,53 @@ TEST_CASE("attention: segments of 512 keys merge, and heads of odd widths", "[tw
 TEST_CASE("attention: masks with holes, score hooks, queries that keep nothing", "[twins]") {
   const Problem p(4, 2, 24, 90);
   check<F32>(p, Holes{}, PlainScore{});
-  check<F16>(p, Holes{}, SoftCap{});
+  check<F16>(p, Holes{}, Recent{});
   check<F32>(p, Nothing{}, PlainScore{});
   const std::vector<float> out = attention<F32>(p, choose_isa(), Nothing{}, PlainScore{});
   for (std::size_t i = 0; i < 4 * 24; ++i) CHECK(out[4 * 24 + i] == 0);  // query 1
+}
+
+TEST_CASE("attention: the masks of the library", "[twins]") {
+  for (const int tokens : {1, 20, 64, 150, 700}) {
+    const Problem p(4, 2, 16, tokens);
+    for (const int window : {1, 5, 64, 65, 200}) {
+      check<F16>(p, SlidingWindow{window, 0}, PlainScore{});
+      check<F32>(p, SlidingWindow{window, 4}, PlainScore{});
+    }
+    check<F32>(p, SlidingWindow{3, 70}, PlainScore{});
+    check<F32>(p, Bidirectional{}, PlainScore{});
+    for (const int block : {1, 7, 64, 100}) check<F32>(p, BlockCausal{block}, PlainScore{});
+  }
+}
+
+TEST_CASE("attention: the score hooks of the library, alone and together", "[twins]") {
+  const Problem p(6, 2, 24, 90);
+  const LearnedSinks sinks{{-3, 0, 2, 50, -100, 0.5f}};
+  check<F32>(p, Causal{}, SoftCap{5});
+  check<F32>(p, Causal{}, SoftCap{0.3f});
+  check<F32>(p, Causal{}, Alibi{8, 6});
+  check<F32>(p, Causal{}, sinks);
+  check<F32>(p, SlidingWindow{20, 2}, sinks);
+  check<F32>(p, Causal{}, UnitScale{});
+  using All = Scores<UnitScale, Alibi, SoftCap, LearnedSinks>;
+  check<F16>(p, SlidingWindow{33, 0}, All{{UnitScale{}, Alibi{8, 6}, SoftCap{2}, sinks}});
+  // Heads that are no power of two take the slopes in between (arXiv 2108.12409).
+  const Alibi alibi{8, 6};
+  CHECK(alibi.slope(0) == 0.25f);
+  CHECK(alibi.slope(3) == 0.00390625f);
+  CHECK(alibi.slope(4) == 0.5f);
+  CHECK(alibi.slope(5) == 0.125f);
+}
+
+TEST_CASE("attention: a window reads nothing outside of itself", "[twins]") {
+  Problem p(1, 1, 8, 400);
+  const std::vector<float> out =
+      attention<F32>(p, choose_isa(), SlidingWindow{10, 2}, PlainScore{});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t i = 2 * 8; i < 390 * 8; ++i) p.values[i] = p.keys[i] = nan;
+  const std::vector<float> poisoned =
+      attention<F32>(p, choose_isa(), SlidingWindow{10, 2}, PlainScore{});
+  CHECK(std::memcmp(out.data() + 399 * 8, poisoned.data() + 399 * 8, 8 * sizeof(float)) == 0);
 }
 
 TEST_CASE("attention: scores of -6e4 are real, and a key that is masked contributes nothing",

@@ -188,15 +188,17 @@ TEST_CASE("conversions between rows of floats, halves and bytes", "[twins]") {
     }
     for (const Isa isa : supported_isas()) {
       std::vector<std::uint16_t> narrow(size);
-      std::vector<float> wide(size), scaled(size);
+      std::vector<float> wide(size), brain(size), scaled(size);
       row_ops(isa).narrow_to_half(x.data(), n, narrow.data());
       row_ops(isa).widen_half(halves.data(), n, wide.data());
+      row_ops(isa).widen_bf16(halves.data(), n, brain.data());
       row_ops(isa).widen_bytes(bytes.data(), n, 0.37f, scaled.data());
       INFO(name_of(isa) << " " << n);
       CHECK(narrow == halves);
       for (std::size_t i = 0; i < size; ++i) {
         CHECK(std::bit_cast<std::uint32_t>(wide[i]) ==
               std::bit_cast<std::uint32_t>(float_of_half(halves[i])));
+        CHECK(std::bit_cast<std::uint32_t>(brain[i]) == std::uint32_t{halves[i]} << 16);
         CHECK(scaled[i] == static_cast<float>(bytes[i]) * 0.37f);
       }
     }

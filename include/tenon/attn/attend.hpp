@@ -15,7 +15,8 @@
 
 namespace tenon::inline TENON_ABI {
 
-// A query head h reads key/value head h / (heads / kv_heads). In MLA one plane holds both.
+// A query head h reads key/value head h / (heads / kv_heads). With a value plane of 0 the values
+// are the first value_dim values of the one key head (MLA).
 struct AttentionShape {
   Dim heads = 0, kv_heads = 0;
   Dim key_dim = 0, value_dim = 0;
@@ -28,8 +29,6 @@ namespace detail {
 // A long context is folded in segments of this many keys, merged in ascending order, so that a
 // later split over threads changes no bit.
 inline constexpr int segment_rows = 512;
-// Queries of one block share each tile's loading; the size has no influence on any result.
-inline constexpr int block_tokens = 16;
 
 // Scratch of one worker, for blocks of at most `queries` query vectors.
 struct AttentionScratch {
@@ -61,7 +60,7 @@ struct TileRows {
   const float* row0;  // where row 0 of the tile would be
   Dim stride;         // floats
 };
-template <RowCache C>
+template <RowReader C>
 TileRows load_tile(const RowOps& ops, const C& cache, SeqId seq, int slot, int plane, int tile,
                    Rows rows, Dim first, Dim dim, float* scratch) {
   const auto tag = cache.tags()[static_cast<std::size_t>(plane)];
@@ -83,8 +82,45 @@ TileRows load_tile(const RowOps& ops, const C& cache, SeqId seq, int slot, int p
   return {scratch, dim};
 }
 
-// Attention of `count` consecutive tokens of one sequence to the keys of one key/value head.
-template <RowCache C, Mask M, Score S>
+// What one call of AttentionBlock::run computes: query heads [head, head + heads), which read one
+// key/value head, of `count` tokens of one sequence.
+struct QueryBlock {
+  SeqId seq{};
+  int cached = 0;  // rows of the sequence, those of the step included
+  int first = 0;   // token of the step
+  int row = 0;     // its row in the sequence
+  int count = 0;
+  Dim kv_head = 0;
+  Dim head = 0, heads = 0;
+  Dim vectors() const { return count * heads; }
+};
+
+// Query vectors that share the loading of each tile; no result depends on their number.
+inline constexpr Dim block_vectors = 64;
+inline constexpr int block_tokens = 16;
+
+// How a step is cut into blocks: whole groups of heads while there are blocks enough for all
+// workers.
+struct Blocking {
+  Dim heads = 1;   // query heads of a block, within one group
+  int tokens = 1;  // tokens of a block
+
+  static Blocking of(const AttentionShape& shape, const Step& step, int workers) {
+    const Dim group = shape.group();
+    Blocking blocking{(std::min)(group, block_vectors), 1};
+    blocking.tokens = static_cast<int>(
+        (std::min)(Dim{block_tokens}, (std::max)(Dim{1}, block_vectors / blocking.heads)));
+    Dim blocks = 0;
+    for (const SeqStep& seq : step.seqs) {
+      blocks += ceil_div(Dim{seq.count}, Dim{blocking.tokens}) * shape.kv_heads;
+    }
+    const Dim parts = (std::min)(group, ceil_div(Dim{workers}, (std::max)(Dim{1}, blocks)));
+    blocking.heads = (std::min)(blocking.heads, ceil_div(group, parts));
+    return blocking;
+  }
+};
+
+template <RowCache C, Mask M, class S>
 class AttentionBlock {
  public:
   AttentionBlock(const Cpu& cpu, const C& cache, int slot, const AttentionShape& shape, float scale,
@@ -98,37 +134,58 @@ class AttentionBlock {
         score_(score),
         scratch_(scratch) {}
 
-  // Tokens [first, first + count) of the step, rows row.. of `seq`, which has `cached` rows then.
-  void run(SeqId seq, int cached, Dim kv_head, int first, int row, int count,
-           MatView<const float> queries, MatView<float> outputs) const {
-    const Dim group = shape_.group();
-    const Dim vectors = count * group;
-    const Dim head = kv_head * group;
-    for (int t = 0; t < count; ++t) {
-      const float* from = queries.row(first + t) + head * shape_.key_dim;
-      float* to = scratch_.queries + t * group * shape_.key_dim;
-      for (Dim i = 0; i < group * shape_.key_dim; ++i) to[i] = from[i] * scale_;
+  void run(const QueryBlock& block, MatView<const float> queries, MatView<float> outputs) const {
+    const Dim values = block.heads * shape_.key_dim;
+    for (int t = 0; t < block.count; ++t) {
+      const float* from = queries.row(block.first + t) + block.head * shape_.key_dim;
+      float* to = scratch_.queries + t * values;
+      for (Dim i = 0; i < values; ++i) to[i] = from[i] * scale_;
     }
-    scratch_.total.clear(vectors);
-    scratch_.segment.clear(vectors);
-    const Rows block{row, row + count};
-    const Rows reach = mask_.reach(block, cached);
-    for (int tile = reach.low / key_tile * key_tile; tile < reach.high; tile += key_tile) {
-      if (tile % segment_rows == 0) close_segment(vectors);
-      const Rows rows{(std::max)(tile, reach.low), (std::min)(tile + key_tile, reach.high)};
-      const Coverage coverage = mask_.classify(block, rows);
-      if (coverage != Coverage::skip) fold_tile(seq, kv_head, tile, rows, coverage, row, count);
-    }
-    close_segment(vectors);
-    for (Dim i = 0; i < vectors; ++i) {
-      float* to = outputs.row(first + i / group) + (head + i % group) * shape_.value_dim;
-      const float denominator = scratch_.total.denominators[i];
+    fold(block);
+    for (Dim i = 0; i < block.vectors(); ++i) {
+      const Dim head = block.head + i % block.heads;
+      float* to = outputs.row(block.first + i / block.heads) + head * shape_.value_dim;
+      const float denominator = denominator_of(i, static_cast<int>(head));
       cpu_.attention().divide(scratch_.total.output(i), denominator == 0 ? 1.0f : denominator,
                               shape_.value_dim, to);
     }
   }
 
  private:
+  // Folds every tile that a query sees into the total state.
+  void fold(const QueryBlock& block) const {
+    const Dim vectors = block.vectors();
+    scratch_.total.clear(vectors);
+    scratch_.segment.clear(vectors);
+    const Rows rows{block.row, block.row + block.count};
+    const Rows reach = mask_.reach(rows, block.cached);
+    const int first_rows = (std::min)(tenon::first_rows(mask_), reach.low);
+    const int reach_tile = reach.low / key_tile * key_tile;
+    int segment = 0;
+    for (int tile = first_rows > 0 ? 0 : reach_tile; tile < reach.high; tile += key_tile) {
+      if (tile >= first_rows && tile < reach_tile) tile = reach_tile;  // nothing seen in between
+      if (tile / segment_rows != std::exchange(segment, tile / segment_rows)) {
+        close_segment(vectors);
+      }
+      const int low = tile < first_rows ? tile : (std::max)(tile, reach.low);
+      const int high = tile < reach_tile ? first_rows : reach.high;
+      const Rows keys{low, (std::min)(tile + key_tile, high)};
+      const Coverage coverage = mask_.classify(rows, keys);
+      if (coverage != Coverage::skip) fold_tile(block, tile, keys, coverage);
+    }
+    close_segment(vectors);
+  }
+  // The finished denominator of a query; a sink adds its share and has no value to add.
+  float denominator_of(Dim i, int head) const {
+    float denominator = scratch_.total.denominators[i];
+    if constexpr (HasSink<S>) {
+      const float logit = score_.sink(head) - scratch_.total.maxima[i];
+      denominator += cpu_.attention().exponential_of(logit);
+    } else {
+      static_cast<void>(head);
+    }
+    return denominator;
+  }
   void close_segment(Dim vectors) const {
     for (Dim i = 0; i < vectors; ++i) {
       scratch_.total.merge(cpu_.attention(), i, scratch_.segment);
@@ -136,47 +193,43 @@ class AttentionBlock {
     scratch_.segment.clear(vectors);
   }
 
-  void fold_tile(SeqId seq, Dim kv_head, int tile, Rows rows, Coverage coverage, int row,
-                 int count) const {
+  void fold_tile(const QueryBlock& block, int tile, Rows rows, Coverage coverage) const {
     const AttentionOps& ops = cpu_.attention();
-    const Dim group = shape_.group();
     const int low = rows.low - tile, high = rows.high - tile;
-    const TileRows keys = load_tile(cpu_.rows(), cache_, seq, slot_, 0, tile, rows,
-                                    kv_head * shape_.key_dim, shape_.key_dim, scratch_.key_rows);
+    const auto load = [&](int plane, Dim dim, float* scratch) {
+      return load_tile(cpu_.rows(), cache_, block.seq, slot_, plane, tile, rows,
+                       block.kv_head * dim, dim, scratch);
+    };
+    const TileRows keys = load(0, shape_.key_dim, scratch_.key_rows);
     ops.transpose_keys(keys.row0, keys.stride, low, high, shape_.key_dim, scratch_.keys);
-    ops.score(scratch_.queries, static_cast<int>(count * group), scratch_.keys, low, high,
+    ops.score(scratch_.queries, static_cast<int>(block.vectors()), scratch_.keys, low, high,
               shape_.key_dim, scratch_.scores);
-    const TileRows values =
-        load_tile(cpu_.rows(), cache_, seq, slot_, shape_.value_plane, tile, rows,
-                  kv_head * shape_.value_dim, shape_.value_dim, scratch_.value_rows);
+    const TileRows values = shape_.value_plane == 0
+                                ? keys
+                                : load(shape_.value_plane, shape_.value_dim, scratch_.value_rows);
     const std::uint64_t present = bit_range(low, high);
     if (coverage == Coverage::full) {
-      fold_queries(kv_head, tile, row, 0, static_cast<int>(count * group), present, values);
+      fold_queries(block, tile, 0, static_cast<int>(block.vectors()), present, values);
       return;
     }
-    for (int t = 0; t < count; ++t) {
-      const std::uint64_t keep = keep_bits(mask_, row + t, tile) & present;
-      if (keep != 0) {
-        fold_queries(kv_head, tile, row, static_cast<int>(t * group), static_cast<int>(group), keep,
-                     values);
-      }
+    for (int t = 0; t < block.count; ++t) {
+      const std::uint64_t keep = keep_bits(mask_, block.row + t, tile) & present;
+      const auto heads = static_cast<int>(block.heads);
+      if (keep != 0) fold_queries(block, tile, t * heads, heads, keep, values);
     }
   }
 
   // Query vectors [at, at + n), which all keep the same keys.
-  void fold_queries(Dim kv_head, int tile, int row, int at, int n, std::uint64_t keep,
+  void fold_queries(const QueryBlock& block, int tile, int at, int n, std::uint64_t keep,
                     TileRows values) const {
     const AttentionOps& ops = cpu_.attention();
     const SoftmaxStates& state = scratch_.segment;
-    const auto group = static_cast<int>(shape_.group());
     for (int i = at; i < at + n; ++i) {
       float* scores = scratch_.scores + i * key_tile;
-      if constexpr (!std::is_same_v<S, PlainScore>) {
-        const int head = static_cast<int>(kv_head) * group + i % group;
-        for (std::uint64_t left = keep; left != 0; left &= left - 1) {
-          const int k = __builtin_ctzll(left);
-          scores[k] = score_.logit(scores[k], head, row + i / group, tile + k);
-        }
+      if constexpr (ChangesLogits<S>) {
+        const auto heads = static_cast<int>(block.heads);
+        const int head = static_cast<int>(block.head) + i % heads;
+        change_logits(score_, cpu_.rows(), scores, keep, head, block.row + i / heads, tile);
       }
       scratch_.factors[i] = ops.soften(scores, keep, state.maxima + i, state.denominators + i);
     }
@@ -198,29 +251,39 @@ class AttentionBlock {
 
 // Softmax attention of every token of the step over its own sequence's rows.
 //   queries [tokens, heads x key_dim], outputs [tokens, heads x value_dim]; logits are multiplied
-//   by `scale`, then given to the score hook. A query that keeps no key gets zeros.
+//   by `scale`, or what the score hook makes of it, then given to the hook. A query that keeps no
+//   key gets zeros.
 template <RowCache C, Mask M, Score S>
 void attend(Cpu& cpu, const C& cache, int slot, const Step& step, MatView<const float> queries,
             MatView<float> outputs, const AttentionShape& shape, float scale, const M& mask,
             const S& score) {
   const auto frame = cpu.workspace().frame();
-  const Dim vectors = (std::min)(step.tokens, detail::block_tokens) * shape.group();
-  const Dim floats = round_up(detail::AttentionScratch::floats(shape, vectors), Dim{16});
+  const Dim floats =
+      round_up(detail::AttentionScratch::floats(shape, detail::block_vectors), Dim{16});
   float* memory = cpu.workspace().template take<float>(floats * cpu.threads());
   if (cpu.measuring()) return;
+  if constexpr (ScalesQueries<S>) scale = score.scale(scale);
+  const float factor = scale;
   cpu.parallel(shape.heads * step.tokens * 4096, [&](Worker worker) {
     const auto scratch =
-        detail::AttentionScratch::at(memory + floats * worker.index, shape, vectors);
-    const detail::AttentionBlock<C, M, S> block(cpu, cache, slot, shape, scale, mask, score,
-                                                scratch);
+        detail::AttentionScratch::at(memory + floats * worker.index, shape, detail::block_vectors);
+    const auto blocking = detail::Blocking::of(shape, step, worker.count);
     int item = 0;
     for (const SeqStep& seq : step.seqs) {
-      for (int at = 0; at < seq.count; at += detail::block_tokens) {
-        const int count = (std::min)(detail::block_tokens, seq.count - at);
-        for (Dim head = 0; head < shape.kv_heads; ++head) {
-          if (item++ % worker.count != worker.index) continue;
-          block.run(seq.seq, seq.base + seq.count, head, seq.first + at, seq.base + at, count,
-                    queries, outputs);
+      const auto seen = mask_in(mask, seq);
+      const detail::AttentionBlock<C, std::remove_const_t<decltype(seen)>, S> block(
+          cpu, cache, slot, shape, factor, seen, score, scratch);
+      for (int at = 0; at < seq.count; at += blocking.tokens) {
+        const int count = (std::min)(blocking.tokens, seq.count - at);
+        for (Dim head = 0; head < shape.heads;) {
+          const Dim kv_head = head / shape.group();
+          const Dim heads = (std::min)(blocking.heads, (kv_head + 1) * shape.group() - head);
+          if (item++ % worker.count == worker.index) {
+            block.run({seq.seq, seq.base + seq.count, seq.first + at, seq.base + at, count, kv_head,
+                       head, heads},
+                      queries, outputs);
+          }
+          head += heads;
         }
       }
     }

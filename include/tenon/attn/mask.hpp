@@ -1,11 +1,11 @@
 #pragma once
-// Which keys a query may see. A mask is a value: a window is a run-time number, not a type.
+// What a mask is: which keys a query may see. A mask is a value, because a window is a run-time
+// number and not a type. The masks themselves are in masks.hpp and tree.hpp.
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
 
 #include "../core/batch.hpp"
-#include "../core/config.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -19,7 +19,14 @@ enum class Coverage { skip, full, partial };
 // classify: how a range of queries sees a range of keys; `partial` is always a safe answer.
 // keep:     the exact answer for one pair; asked only where classify said partial.
 // bounded:  reach goes back a limited number of rows, rows_back(), so a ring can serve it.
-// looks_ahead: a query may see later keys, so the sequence cannot be fed in chunks.
+// looks_ahead: a query may see later keys; complete(base, count) then says whether rows
+//   [base, base + count) may be computed in one step without the rows that follow.
+// Optional:
+//   int first_rows() const           rows at the start that every query sees besides its reach
+//   auto in(const SeqStep&) const    the mask to use for one sequence of a step
+//   uint64 keep_bits(query, first)   keep() of 64 keys at once
+//   static M read(config, layer)     its numbers, and static bool fits(config, layer): whether the
+//                                    checkpoint asks for this mask
 template <class M>
 concept Mask = std::default_initializable<M> && requires(const M m, Rows r, int i) {
   { m.reach(r, i) } -> std::same_as<Rows>;
@@ -55,6 +62,22 @@ consteval bool explain_mask() {
         bool(M::looks_ahead);
       },
       "tenon: a Mask must state `static constexpr bool bounded, looks_ahead`");
+  if constexpr (bool(M::bounded)) {
+    static_assert(
+        requires(const M m) {
+          { m.rows_back() } -> std::same_as<int>;
+        },
+        "tenon: a bounded Mask must provide `int rows_back() const`, how many rows a query sees at "
+        "most, itself included");
+  }
+  if constexpr (bool(M::looks_ahead)) {
+    static_assert(
+        requires(const M m) {
+          { m.complete(0, 0) } -> std::same_as<bool>;
+        },
+        "tenon: a Mask that looks ahead must provide `bool complete(int base, int count) const`, "
+        "whether those rows may be computed without the rows that follow");
+  }
   return true;
 }
 
@@ -81,27 +104,25 @@ constexpr std::uint64_t bit_range(int low, int high) {
   return below_high & (~std::uint64_t{0} << low);
 }
 
-// Every token sees itself and what came before.
-struct Causal {
-  static constexpr bool bounded = false, looks_ahead = false;
-  static constexpr Causal read(const ModelConfig& config, int) {
-    if (!config.flag_or("attention.causal", true)) {
-      fail<LoadError>(
-          "metadata key \"", config.architecture,
-          ".attention.causal\" must be true for this model type, it is false; compose the model "
-          "with another mask");
-    }
-    return {};
+// Rows at the start that are seen besides the reach (attention sinks).
+template <Mask M>
+constexpr int first_rows(const M& mask) {
+  if constexpr (requires { mask.first_rows(); }) {
+    return mask.first_rows();
+  } else {
+    return 0;
   }
-  constexpr Rows reach(Rows queries, int) const { return {0, queries.high}; }
-  constexpr Coverage classify(Rows queries, Rows keys) const {
-    if (keys.low >= queries.high) return Coverage::skip;
-    return keys.high <= queries.low + 1 ? Coverage::full : Coverage::partial;
+}
+
+// The mask of one sequence's part of a step.
+template <Mask M>
+constexpr auto mask_in(const M& mask, const SeqStep& seq) {
+  if constexpr (requires { mask.in(seq); }) {
+    return mask.in(seq);
+  } else {
+    static_cast<void>(seq);
+    return mask;
   }
-  constexpr bool keep(int query, int key) const { return key <= query; }
-  constexpr std::uint64_t keep_bits(int query, int first) const {
-    return bit_range(0, query + 1 - first);
-  }
-};
+}
 
 }  // namespace tenon::inline TENON_ABI

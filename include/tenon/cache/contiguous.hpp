@@ -39,6 +39,7 @@ class Contiguous {
 
   const PlaneTags& tags() const { return tags_; }
   static constexpr bool forks = true;
+  static constexpr bool shifts = true;
 
   bool reserve(SeqId, int rows, int more) { return more <= context_ - rows; }
   bool recalls(SeqId, int) const { return true; }
@@ -62,6 +63,16 @@ class Contiguous {
   }
   void truncate(SeqId, int, int) {}
   void release(SeqId) {}
+  // Rows [from, from + count) of every slot become rows [to, to + count).
+  bool move_rows(SeqId seq, int from, int to, int count) {
+    for (int slot = 0; slot < static_cast<int>(slots_.size()); ++slot) {
+      for (int plane = 0; plane < 2; ++plane) {
+        const std::size_t n = row_stride(slot, plane) * static_cast<std::size_t>(count);
+        if (n > 0) std::memmove(row(seq, slot, plane, to), row(seq, slot, plane, from), n);
+      }
+    }
+    return true;
+  }
 
  private:
   struct Slot {

@@ -20,9 +20,20 @@ struct RowSpec {
 // The element format of each plane, as an index into the cache's list.
 using PlaneTags = std::array<int, 2>;
 
+// What attention needs of a cache: rows of elements of the list `Formats`, to be read.
+template <class C>
+concept RowReader = requires(const C k, SeqId seq, int n) {
+  typename C::Formats;
+  { k.tags() } -> std::convertible_to<PlaneTags>;
+  { k.row(seq, n, n, n) } -> std::same_as<const std::byte*>;  // (sequence, slot, plane, row)
+  { k.contiguous_from(n) } -> std::same_as<int>;  // rows lying one after another from this one
+  { k.row_stride(n, n) } -> std::same_as<std::size_t>;  // (slot, plane) bytes
+};
+
 // A store holds the rows of all sequences for all layers ("slots") that share its type. Its element
 // formats are of the list `Formats`, named by tags when the store is made; keys and values may
-// differ.
+// differ. One that can drop rows in the middle of a sequence says `static constexpr bool shifts =
+// true` and has `bool move_rows(SeqId, int from, int to, int count)`, to <= from.
 template <class C>
 concept RowCache = requires(C c, const C k, std::span<const RowSpec> slots, const Limits& limits,
                             const PlaneTags& tags, SeqId seq, int n) {

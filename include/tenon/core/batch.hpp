@@ -1,6 +1,7 @@
 #pragma once
 // What one forward() processes. Prefill, decode, chunks, verification of drafts and trees, scoring
 // and batches of many sequences are all this one struct.
+#include <cstdint>
 #include <span>
 
 #include "types.hpp"
@@ -20,10 +21,13 @@ struct Batch {
 // One sequence's part of a step, as mixers see it.
 struct SeqStep {
   SeqId seq{};
-  int first = 0;                 // index of its first token in the step
-  int count = 0;                 // its new tokens
-  int base = 0;                  // rows cached before the step; token i becomes row base + i
-  const int* parents = nullptr;  // [count] or null, as in Batch
+  int first = 0;  // index of its first token in the step
+  int count = 0;  // its new tokens
+  int base = 0;   // rows cached before the step; token i becomes row base + i
+  // Of a token tree, else null: the depth of each token, and as bits which tokens are its ancestors
+  // or itself.
+  const int* depths = nullptr;               // [count]
+  const std::uint64_t* ancestors = nullptr;  // [count, (count + 63) / 64]
 };
 
 // A validated batch.

@@ -48,6 +48,12 @@ struct ModelConfig {
     }
     return entry->layers[at];
   }
+  // The same where lists of bools serve as well.
+  constexpr double number_or_flag(std::string_view key, int layer) const {
+    const ConfigEntry* entry = find(key);
+    if (entry != nullptr && entry->is_flag && entry->layers.empty()) return entry->number;
+    return number(key, layer);
+  }
   constexpr double number_or(std::string_view key, double otherwise, int layer = -1) const {
     return has(key) ? number(key, layer) : otherwise;
   }
@@ -118,6 +124,16 @@ struct Pin {
   Dim pinned = dyn, found = dyn;
   constexpr bool holds() const { return pinned == dyn || pinned == found; }
 };
+
+// Whether a checkpoint asks for this policy: T::fits(config, layer) when it says, else true.
+template <class T>
+constexpr bool policy_fits(const ModelConfig& config, int layer) {
+  if constexpr (requires { T::fits(config, layer); }) {
+    return T::fits(config, layer);
+  } else {
+    return true;
+  }
+}
 
 // A policy's own reading of the configuration: T::read(config, layer) when it has one, else T{}.
 template <class T>

@@ -1,7 +1,9 @@
 #pragma once
 // The CPU backend: the operations that layers are written in. A measuring one computes nothing and
 // records the scratch that a step takes, so that a session can allocate it once.
+#include <algorithm>
 #include <initializer_list>
+#include <span>
 
 #include "../core/executor.hpp"
 #include "../core/memory.hpp"
@@ -24,6 +26,7 @@ class Cpu {
         attention_(tenon::attention_ops(isa)) {}
 
   Isa isa() const { return isa_; }
+  Activations activations() const { return activations_; }
   int threads() const { return executor_.threads(); }
   Workspace& workspace() { return workspace_; }
   bool measuring() const { return workspace_.measuring(); }
@@ -60,6 +63,17 @@ class Cpu {
              [&](Dim row) { rows_.rms_norm(x.row(row), gain, x.extent(1), epsilon, y.row(row)); });
   }
 
+  // to = from, both [rows, columns].
+  void copy(MatView<const float> from, MatView<float> to) {
+    each_row(to.extent(0), to.extent(1),
+             [&](Dim row) { std::copy_n(from.row(row), to.extent(1), to.row(row)); });
+  }
+  // to += from, both [rows, columns].
+  void add(MatView<const float> from, MatView<float> to) {
+    each_row(to.extent(0), to.extent(1),
+             [&](Dim row) { rows_.add_to(from.row(row), to.extent(1), to.row(row)); });
+  }
+
   // Linear weights that share the input x [tokens, in]; see linear.hpp.
   template <class Formats>
   void linear(MatView<const float> x, std::initializer_list<LinearOutput<Formats>> outputs) {
@@ -75,7 +89,13 @@ class Cpu {
     if (measuring()) return;
     tenon::linear<Formats>(executor_, isa_, x, std::span(outputs.begin(), outputs.size()),
                            activations, QuantizedRows::carve(memory, tokens, in));
+    for (const LinearOutput<Formats>& output : outputs) {
+      if (output.bias == nullptr) continue;
+      const Dim out = output.weight->out();
+      each_row(tokens, out, [&](Dim row) { rows_.add_to(output.bias, out, output.y.row(row)); });
+    }
   }
+
   // Groups of rows of x [rows, in] that have weights of their own; measuring needs none of them.
   template <class Formats>
   void linear_groups(MatView<const float> x, std::span<const LinearGroup<Formats>> groups) {
@@ -85,6 +105,34 @@ class Cpu {
     if (measuring()) return;
     tenon::linear_groups<Formats>(executor_, isa_, x, groups, activations_,
                                   QuantizedRows::carve(memory, rows, in));
+  }
+
+  // One matrix [out, in] for each head: head h reads `in` columns of x [tokens, .] from h *
+  // x_stride on and writes `out` columns of y [tokens, .] from h * y_stride on. Threads share the
+  // heads.
+  template <class Formats>
+  void linear_heads(std::span<const PackedMatrix<Formats>> weights, MatView<const float> x,
+                    Dim x_stride, MatView<float> y, Dim y_stride) {
+    const auto frame = workspace_.frame();
+    const auto heads = static_cast<Dim>(weights.size());
+    const Dim tokens = x.extent(0), in = weights[0].in();
+    const Dim gathered = round_up(tokens * in, Dim{16});
+    const Dim quantized = QuantizedRows::bytes(tokens, in);
+    auto* floats = workspace_.take<float>(gathered * threads());
+    auto* bytes = workspace_.take<std::byte>(quantized * threads());
+    if (measuring()) return;
+    parallel(heads * tokens * in * weights[0].out(), [&](Worker worker) {
+      const auto mine = matrix(floats + gathered * worker.index, tokens, in);
+      const auto scratch = QuantizedRows::carve(bytes + quantized * worker.index, tokens, in);
+      SerialExecutor alone;
+      const Range range = share(heads, worker);
+      for (Dim h = range.begin; h < range.end; ++h) {
+        for (Dim t = 0; t < tokens; ++t) std::copy_n(x.row(t) + h * x_stride, in, mine.row(t));
+        const LinearOutput<Formats> output{&weights[static_cast<std::size_t>(h)],
+                                           matrix(y.data + h * y_stride, tokens, y.extent(1))};
+        tenon::linear<Formats>(alone, isa_, mine, {&output, 1}, activations_, scratch);
+      }
+    });
   }
 
  private:

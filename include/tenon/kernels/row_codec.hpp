@@ -25,6 +25,8 @@ template <Format F>
 void load_row(const RowOps& ops, const std::byte* row, Dim first, Dim n, float* values) {
   if constexpr (std::same_as<F, F16>) {
     ops.widen_half(reinterpret_cast<const std::uint16_t*>(row) + first, n, values);
+  } else if constexpr (std::same_as<F, Bf16>) {
+    ops.widen_bf16(reinterpret_cast<const std::uint16_t*>(row) + first, n, values);
   } else if constexpr (std::same_as<F, Q8_0>) {
     for (Dim done = 0; done < n;) {
       const Dim at = first + done;

@@ -16,6 +16,7 @@ struct RowOps {
   void (*rms_norm)(const float* x, const float* gain, Dim n, float eps, float* y);
   void (*add_to)(const float* x, Dim n, float* y);
   void (*add_scaled)(const float* x, float scale, Dim n, float* y);
+  void (*soft_cap)(float* x, Dim n, float cap);  // x = cap tanh(x / cap)
   void (*silu_gate)(float* gate, const float* up, Dim n);
   void (*gelu_gate)(float* gate, const float* up, Dim n);
   void (*clamped_swiglu_gate)(float* gate, const float* up, Dim n);
@@ -26,6 +27,7 @@ struct RowOps {
   void (*narrow_to_half)(const float* x, Dim n, std::uint16_t* y);
   void (*widen_half)(const std::uint16_t* x, Dim n, float* y);
   void (*widen_bytes)(const std::int8_t* x, Dim n, float scale, float* y);
+  void (*widen_bf16)(const std::uint16_t* x, Dim n, float* y);
 };
 
 }  // namespace tenon::inline TENON_ABI

@@ -5,14 +5,25 @@
 #include <vector>
 
 #include "../attn/attend.hpp"
-#include "../nn/bind.hpp"
-#include "../nn/rotary.hpp"
+#include "../attn/masks.hpp"
+#include "../nn/linear.hpp"
+#include "../nn/norm.hpp"
+#include "../nn/rope.hpp"
+#include "append.hpp"
 #include "layer_step.hpp"
 
 namespace tenon::inline TENON_ABI {
 
+// RMS norms of queries and keys before their rotation: of each head alone (Qwen 3, Gemma 3), or
+// over all heads together (OLMo 2).
+enum class QkNorm { none, per_head, full_width };
+
 struct GqaSpec {
   Dim heads = dyn, kv_heads = dyn, head_dim = dyn;
+  QkNorm qk_norm = QkNorm::none;
+  bool value_norm = false;    // values of each head are RMS-normed without a gain (Gemma 4)
+  bool output_gate = false;   // attn_q also gives, per head, a gate: output *= sigmoid(gate)
+  bool window_sizes = false;  // head_dim is the file's "attention.key_length_swa"
 };
 
 template <GqaSpec S>
@@ -26,19 +37,10 @@ consteval bool explain_gqa() {
   return true;
 }
 
-template <class M, class C>
-consteval bool explain_attention() {
-  static_assert(explain_mask<M>() && explain_row_cache<C>());
-  static_assert(!M::looks_ahead,
-                "tenon: a mask that looks ahead needs whole sequences in one step, and a Decoder "
-                "takes them in chunks; "
-                "use a causal mask");
-  return true;
-}
-
 template <GqaSpec Spec, class M, class Pos, class Cache, class Hook = PlainScore>
 struct Gqa {
-  static_assert(explain_gqa<Spec>() && explain_attention<M, Cache>() && explain_score<Hook>());
+  static_assert(explain_gqa<Spec>() && explain_mask<M>() && explain_row_cache<Cache>() &&
+                explain_score<Hook>() && explain_position<Pos>());
   using Store = Cache;
   using MaskType = M;
 
@@ -69,21 +71,25 @@ struct Gqa {
 
    private:
     static constexpr Dim head_width(const ModelConfig& config, Dim heads) {
+      const std::string_view key_name =
+          Spec.window_sizes ? "attention.key_length_swa" : "attention.key_length";
+      const std::string_view value_name =
+          Spec.window_sizes ? "attention.value_length_swa" : "attention.value_length";
       const Dim whole = config.width() / heads;
-      const Dim key =
-          config.has("attention.key_length") ? config.size("attention.key_length") : whole;
-      const Dim value =
-          config.has("attention.value_length") ? config.size("attention.value_length") : whole;
+      const Dim key = config.has(key_name) ? config.size(key_name) : whole;
+      const Dim value = config.has(value_name) ? config.size(value_name) : whole;
       if (key != value || key == 0) {
-        fail<LoadError>(
-            "metadata keys \"", config.architecture,
-            ".attention.key_length\" and value_length must be equal and positive, they are ", key,
-            " and ", value, "; this model type does not fit the file");
+        fail<LoadError>("metadata keys \"", config.architecture, ".", key_name, "\" and ",
+                        value_name, " must be equal and positive, they are ", key, " and ", value,
+                        "; this model type does not fit the file");
       }
       return key;
     }
   };
 
+  static constexpr bool fits(const ModelConfig& config, int layer) {
+    return policy_fits<M>(config, layer);
+  }
   static constexpr std::array<Pin, 3> pins(const ModelConfig& config, int layer) {
     const Config c = Config::read(config, layer);
     return {Pin{"attention.head_count", Spec.heads, c.heads},
@@ -92,35 +98,60 @@ struct Gqa {
   }
   // What one cached row of this layer is.
   static constexpr RowSpec rows(const Config& c) {
-    RowSpec spec{{c.kv_heads * c.head_dim, c.kv_heads * c.head_dim}, 0};
-    if constexpr (M::bounded) spec.reach = c.mask.rows_back();
+    RowSpec spec{{c.kv_heads * c.head_dim, c.kv_heads * c.head_dim}, 0, 0};
+    if constexpr (M::bounded) {
+      spec.reach = c.mask.rows_back();
+      spec.first = first_rows(c.mask);
+    }
     return spec;
+  }
+  // Whether new rows [base, base + count) may be computed without those that follow.
+  static constexpr bool complete(const Config& c, int base, int count) {
+    if constexpr (M::looks_ahead) {
+      return c.mask.complete(base, count);
+    } else {
+      return true;
+    }
   }
 
   template <class Formats>
   struct Weights {
     Config config{};
-    PackedMatrix<Formats> wq, wk, wv, wo;
+    Linear<Formats> wq, wk, wv, wo;
+    RmsNorm::Weights q_norm, k_norm, v_norm;
     int rotary = -1;
 
+    void read(const ModelConfig& model, int layer) {
+      config = Config::read(model, layer);
+      for (RmsNorm::Weights* norm : {&q_norm, &k_norm, &v_norm}) {
+        if (Spec.qk_norm != QkNorm::none || Spec.value_norm) norm->read(model);
+      }
+    }
     // `owns`: this layer computes keys and values; otherwise it reads those of another.
     template <class Visitor>
     void visit(Visitor&& visitor, Axis width, bool owns) {
+      const Axis head{config.head_dim, "attention.key_length"};
       const Axis q{config.heads * config.head_dim, "attention.head_count x key_length"};
       const Axis kv{config.kv_heads * config.head_dim, "attention.head_count_kv x key_length"};
-      visitor.matrix("attn_q", wq, q, width);
+      wq.visit(visitor, "attn_q",
+               Spec.output_gate ? Axis{2 * q.size, "2 x attention.head_count x key_length"} : q,
+               width);
       if (owns) {
-        visitor.matrix("attn_k", wk, kv, width);
-        visitor.matrix("attn_v", wv, kv, width);
+        wk.visit(visitor, "attn_k", kv, width);
+        // Some Gemma 4 files have no values of their own: the keys serve as both.
+        if (!Spec.value_norm || visitor.has("attn_v")) wv.visit(visitor, "attn_v", kv, width);
       }
-      visitor.matrix("attn_output", wo, width, q);
-      if constexpr (Pos::rotates) {
-        const Dim half =
-            (config.position.rope_dim == dyn ? config.head_dim : config.position.rope_dim) / 2;
-        std::vector<float> divisors;
-        visitor.optional_vector("/rope_freqs.weight", divisors, {half, "rope.dimension_count / 2"});
-        rotary = visitor.rotary(config.position.frequencies(config.head_dim, divisors));
+      wo.visit(visitor, "attn_output", width, q);
+      if constexpr (Spec.qk_norm != QkNorm::none) {
+        const bool heads = Spec.qk_norm == QkNorm::per_head;
+        q_norm.visit(visitor, "attn_q_norm", heads ? head : q);
+        if (owns) k_norm.visit(visitor, "attn_k_norm", heads ? head : kv);
       }
+      if (Spec.value_norm) v_norm.gain.assign(static_cast<std::size_t>(config.head_dim), 1.0f);
+      if constexpr (requires { config.score.visit(visitor, Axis{}); }) {
+        config.score.visit(visitor, Axis{config.heads, "attention.head_count"});
+      }
+      if constexpr (Pos::rotates) rotary = bind_rotary(visitor, config.position, config.head_dim);
     }
   };
 
@@ -136,25 +167,69 @@ struct Gqa {
     const Dim tokens = x.extent(0);
     const auto q = cpu.take_matrix(tokens, heads * head_dim);
     const auto out = cpu.take_matrix(tokens, heads * head_dim);
+    const auto gated = Spec.output_gate ? cpu.take_matrix(tokens, 2 * heads * head_dim) : q;
     if (slot.owns) {
       const auto k = cpu.take_matrix(tokens, kv_heads * head_dim);
       const auto v = cpu.take_matrix(tokens, kv_heads * head_dim);
-      cpu.linear<Formats>(x, {{&weights.wq, q}, {&weights.wk, k}, {&weights.wv, v}});
-      rotate_heads(cpu, weights, step, q, heads, head_dim);
+      if (Spec.value_norm && weights.wv.weight.out() == 0) {
+        cpu.linear<Formats>(x, {weights.wq.into(gated), weights.wk.into(k)});
+        cpu.copy(k, v);
+      } else {
+        cpu.linear<Formats>(x, {weights.wq.into(gated), weights.wk.into(k), weights.wv.into(v)});
+      }
+      if constexpr (Spec.qk_norm != QkNorm::none) norm(cpu, weights.k_norm, k, head_dim);
+      if constexpr (Spec.value_norm) norm_heads(cpu, weights.v_norm, v, head_dim);
       rotate_heads(cpu, weights, step, k, kv_heads, head_dim);
-      append(cpu, store, slot.index, step, k, v);
+      append_rows(cpu, store, slot.index, 0, step.batch, k);
+      append_rows(cpu, store, slot.index, 1, step.batch, v);
     } else {
-      cpu.linear<Formats>(x, {{&weights.wq, q}});
-      rotate_heads(cpu, weights, step, q, heads, head_dim);
+      cpu.linear<Formats>(x, {weights.wq.into(gated)});
     }
+    if constexpr (Spec.output_gate) take_queries(cpu, gated, q, heads, head_dim);
+    if constexpr (Spec.qk_norm != QkNorm::none) norm(cpu, weights.q_norm, q, head_dim);
+    rotate_heads(cpu, weights, step, q, heads, head_dim);
     const AttentionShape shape{heads, kv_heads, head_dim, head_dim, 1};
-    const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+    const float scale = static_cast<float>(logit_scale_of(weights.config.position)) /
+                        std::sqrt(static_cast<float>(head_dim));
     attend(cpu, store, slot.index, step.batch, q, out, shape, scale, weights.config.mask,
            weights.config.score);
-    cpu.linear<Formats>(out, {{&weights.wo, y, accumulate}});
+    if constexpr (Spec.output_gate) apply_gates(cpu, gated, out, heads, head_dim);
+    cpu.linear<Formats>(out, {weights.wo.into(y, accumulate)});
   }
 
  private:
+  static void norm_heads(Cpu& cpu, const RmsNorm::Weights& weights, MatView<float> x,
+                         Dim head_dim) {
+    const Dim rows = x.extent(0) * x.extent(1) / head_dim;
+    const auto heads = matrix(x.data, rows, head_dim);
+    RmsNorm::forward(cpu, weights, heads, heads);
+  }
+  static void norm(Cpu& cpu, const RmsNorm::Weights& weights, MatView<float> x, Dim head_dim) {
+    if constexpr (Spec.qk_norm == QkNorm::per_head) {
+      norm_heads(cpu, weights, x, head_dim);
+    } else {
+      RmsNorm::forward(cpu, weights, x, x);
+    }
+  }
+  // gated [tokens, heads x (query, gate)]
+  static void take_queries(Cpu& cpu, MatView<const float> gated, MatView<float> q, Dim heads,
+                           Dim head_dim) {
+    cpu.each_row(q.extent(0), heads * head_dim, [&](Dim t) {
+      for (Dim h = 0; h < heads; ++h) {
+        std::copy_n(gated.row(t) + 2 * h * head_dim, head_dim, q.row(t) + h * head_dim);
+      }
+    });
+  }
+  static void apply_gates(Cpu& cpu, MatView<const float> gated, MatView<float> out, Dim heads,
+                          Dim head_dim) {
+    cpu.each_row(out.extent(0), heads * head_dim * 32, [&](Dim t) {
+      for (Dim h = 0; h < heads; ++h) {
+        const float* gate = gated.row(t) + (2 * h + 1) * head_dim;
+        float* to = out.row(t) + h * head_dim;
+        for (Dim i = 0; i < head_dim; ++i) to[i] /= 1 + std::exp(-gate[i]);
+      }
+    });
+  }
   template <class Formats>
   static void rotate_heads(Cpu& cpu, const Weights<Formats>& weights, const LayerStep& step,
                            MatView<float> x, Dim heads, Dim head_dim) {
@@ -163,20 +238,6 @@ struct Gqa {
         const RotaryAngles& angles = step.angles[static_cast<std::size_t>(weights.rotary)];
         rotate(cpu.rows(), angles, t, x.row(t), heads, head_dim);
       });
-    }
-  }
-  static void append(Cpu& cpu, Store& store, int slot, const LayerStep& step, MatView<float> k,
-                     MatView<float> v) {
-    if (cpu.measuring()) return;
-    const RowCodec& keys = row_codec_of<typename Store::Formats>(store.tags()[0]);
-    const RowCodec& values = row_codec_of<typename Store::Formats>(store.tags()[1]);
-    for (const SeqStep& seq : step.batch.seqs) {
-      for (int i = 0; i < seq.count; ++i) {
-        const Dim t = seq.first + i;
-        const int row = seq.base + i;
-        keys.store(cpu.rows(), k.row(t), k.extent(1), store.row(seq.seq, slot, 0, row));
-        values.store(cpu.rows(), v.row(t), v.extent(1), store.row(seq.seq, slot, 1, row));
-      }
     }
   }
 };

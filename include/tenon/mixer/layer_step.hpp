@@ -1,5 +1,5 @@
 #pragma once
-// What a mixer is told about the step it is part of.
+// What a layer is told about the step it is part of.
 #include <span>
 
 #include "../core/batch.hpp"
@@ -17,6 +17,8 @@ struct Slot {
 struct LayerStep {
   Step batch;
   std::span<const RotaryAngles> angles;  // by the index that rotary() gave at bind
+  MatView<const float> layer_inputs;     // [tokens, layers x n], of models that feed every layer
+  int layer = 0;
 };
 
 }  // namespace tenon::inline TENON_ABI

@@ -2,6 +2,8 @@
 // A model whose type is chosen at load: one virtual call per step, and a Model itself, so whatever
 // is written against Model and ModelSession works on it.
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "concepts.hpp"
 #include "session_options.hpp"
@@ -27,6 +29,9 @@ class AnySession {
   SeqId fork(SeqId seq) { return self_->fork(seq); }
   void truncate(SeqId seq, int rows) { self_->truncate(seq, rows); }
   void close(SeqId seq) { self_->close(seq); }
+  // RequestError from a session that cannot.
+  std::vector<std::byte> save(SeqId seq) const { return self_->save(seq); }
+  SeqId restore(std::span<const std::byte> saved) { return self_->restore(saved); }
   void forward(const Batch& batch, MatView<float> logits, std::stop_token stop = {}) {
     self_->forward(batch, logits, std::move(stop));
   }
@@ -45,6 +50,8 @@ class AnySession {
     virtual SeqId fork(SeqId seq) = 0;
     virtual void truncate(SeqId seq, int rows) = 0;
     virtual void close(SeqId seq) = 0;
+    virtual std::vector<std::byte> save(SeqId seq) const = 0;
+    virtual SeqId restore(std::span<const std::byte> saved) = 0;
     virtual void forward(const Batch& batch, MatView<float> logits, std::stop_token stop) = 0;
   };
   template <class S>
@@ -69,6 +76,25 @@ class AnySession {
     }
     void truncate(SeqId seq, int rows) override { held.truncate(seq, rows); }
     void close(SeqId seq) override { held.close(seq); }
+    std::vector<std::byte> save(SeqId seq) const override {
+      if constexpr (requires { held.save(seq); }) {
+        return held.save(seq);
+      } else {
+        cannot_save();
+      }
+    }
+    SeqId restore(std::span<const std::byte> saved) override {
+      if constexpr (requires { held.restore(saved); }) {
+        return held.restore(saved);
+      } else {
+        cannot_save();
+      }
+    }
+    [[noreturn]] static void cannot_save() {
+      fail<RequestError>(
+          "save and restore need a session that has both, the one behind this AnySession has not; "
+          "feed the sequence again");
+    }
     void forward(const Batch& batch, MatView<float> logits, std::stop_token stop) override {
       held.forward(batch, logits, std::move(stop));
     }

@@ -1,5 +1,5 @@
 #pragma once
-// One residual layer: x += mixer(norm(x)); x += feed_forward(norm(x)).
+// One layer: a mixer and a feed-forward layer on the residual stream.
 #include <type_traits>
 
 #include "../cache/row_cache.hpp"
@@ -8,6 +8,7 @@
 #include "../mixer/layer_step.hpp"
 #include "../nn/bind.hpp"
 #include "../quant/dense.hpp"
+#include "residual.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -58,7 +59,7 @@ consteval bool explain_feed_forward() {
   return true;
 }
 
-template <class MixerLayer, class FeedForwardLayer, class NormLayer>
+template <class MixerLayer, class FeedForwardLayer, class NormLayer, class Residual = PreNorm>
 struct Block {
   static_assert(explain_mixer<MixerLayer>() && explain_feed_forward<FeedForwardLayer>());
   using Mixer = MixerLayer;
@@ -67,23 +68,31 @@ struct Block {
 
   template <class Formats>
   struct Weights {
-    typename Norm::Weights mixer_norm, feed_forward_norm;
+    typename Residual::template Weights<Norm, Formats> residual;
     typename Mixer::template Weights<Formats> mixer;
     typename FeedForward::template Weights<Formats> feed_forward;
 
     void read(const ModelConfig& config, int layer) {
-      mixer_norm.read(config);
-      feed_forward_norm.read(config);
-      mixer.config = Mixer::Config::read(config, layer);
-      feed_forward.config = FeedForward::Config::read(config, layer);
+      residual.read(config, layer);
+      read_weights<Mixer>(mixer, config, layer);
+      read_weights<FeedForward>(feed_forward, config, layer);
     }
     // `owns`: this layer has its own state; otherwise it reads another layer's.
     template <class Visitor>
     void visit(Visitor&& visitor, Axis width, bool owns) {
-      mixer_norm.visit(visitor, "attn_norm", width);
+      residual.visit(visitor, width);
       mixer.visit(visitor, width, owns);
-      feed_forward_norm.visit(visitor, "ffn_norm", width);
       feed_forward.visit(visitor, width);
+    }
+
+   private:
+    template <class Part, class PartWeights>
+    static void read_weights(PartWeights& weights, const ModelConfig& config, int layer) {
+      if constexpr (requires { weights.read(config, layer); }) {
+        weights.read(config, layer);
+      } else {
+        weights.config = Part::Config::read(config, layer);
+      }
     }
   };
 
@@ -91,14 +100,19 @@ struct Block {
   template <class Formats>
   static void forward(Cpu& cpu, const Weights<Formats>& weights, typename Mixer::Store& store,
                       Slot slot, const LayerStep& step, MatView<float> x) {
-    const auto frame = cpu.workspace().frame();
-    const auto normed = cpu.take_matrix(x.extent(0), x.extent(1));
-    Norm::forward(cpu, weights.mixer_norm, x, normed);
-    Mixer::forward(cpu, weights.mixer, store, slot, step, normed, x, true);
-    Norm::forward(cpu, weights.feed_forward_norm, x, normed);
-    FeedForward::forward(cpu, weights.feed_forward, normed, x, true);
+    const auto mix = [&](MatView<const float> from, MatView<float> to, bool accumulate) {
+      Mixer::forward(cpu, weights.mixer, store, slot, step, from, to, accumulate);
+    };
+    const auto feed = [&](MatView<const float> from, MatView<float> to, bool accumulate) {
+      FeedForward::forward(cpu, weights.feed_forward, from, to, accumulate);
+    };
+    Residual::template forward<Norm, Formats>(cpu, weights.residual, step, x, mix, feed);
   }
 
+  // Whether the checkpoint asks for the policies of this block.
+  static constexpr bool fits(const ModelConfig& config, int layer) {
+    return policy_fits<Mixer>(config, layer) && policy_fits<FeedForward>(config, layer);
+  }
   // Calls fn(pin) for every size the types of this block fix.
   template <class Fn>
   static constexpr void each_pin(const ModelConfig& config, int layer, Fn&& fn) {

@@ -9,6 +9,7 @@
 #include "block.hpp"
 #include "concepts.hpp"
 #include "config_storage.hpp"
+#include "embedding.hpp"
 #include "kinds.hpp"
 #include "loader.hpp"
 #include "plan.hpp"
@@ -24,14 +25,32 @@ struct DecoderSpec {
   Dim width = dyn, layers = dyn, vocab = dyn;
 };
 
+template <class LayerKinds, auto Plan>
+consteval bool explain_sharing() {
+  if constexpr (requires { requires decltype(Plan)::fixed; }) {
+    constexpr SharingFault fault =
+        sharing_fault(Plan, LayerKinds::store_of_kind, LayerKinds::bounded);
+    static_assert(fault != SharingFault::other_cache,
+                  "tenon: a layer can only read the keys and values of a layer with the same cache "
+                  "type, because each type is a pool of its own");
+    static_assert(fault != SharingFault::wider_window,
+                  "tenon: a layer that reads another's keys and values must not see further back "
+                  "than their owner keeps them; give the owner the wider mask");
+  }
+  return true;
+}
+
 // Bound weights: immutable, copied as a shared handle, used by any number of threads at once.
-template <class LayerKinds, auto Plan, class WeightFormats, DecoderSpec Spec = DecoderSpec{}>
+// `Input` says how tokens become the residual stream (embedding.hpp).
+template <class LayerKinds, auto Plan, class WeightFormats, DecoderSpec Spec = DecoderSpec{},
+          class Input = TokenEmbedding>
 class Decoder {
-  static_assert(explain_plan<decltype(Plan)>());
+  static_assert(explain_plan<decltype(Plan)>() && explain_sharing<LayerKinds, Plan>());
 
  public:
   using kinds = LayerKinds;
   using formats = WeightFormats;
+  using input = Input;
   using Session = DecoderSession<Decoder>;
   static constexpr auto plan = Plan;
   static constexpr DecoderSpec spec = Spec;
@@ -50,18 +69,30 @@ class Decoder {
     Dim context = 0;  // what the checkpoint was trained for; 0: not stated
     std::vector<Layer> layers;
     typename kinds::template Weights<formats> weights;
-    PackedMatrix<formats> embedding;  // [vocab, width]
-    PackedMatrix<formats> head;       // [vocab, width]; empty when tied to the embedding
+    typename Input::template Weights<formats> input;
+    PackedMatrix<formats> head;  // [vocab, width]; empty when tied to the embedding
+    float logit_cap = 0;         // logits become cap * tanh(logits / cap); 0: they stay
     typename Norm::Weights norm;
     std::vector<RotaryFrequencies> rotaries;
     std::array<std::vector<RowSpec>, static_cast<std::size_t>(kinds::stores)> slots;
     std::size_t bytes = 0;
+    std::uint64_t fingerprint = 0;  // of what cached rows mean
 
-    const PackedMatrix<formats>& output() const { return head.out() > 0 ? head : embedding; }
+    const PackedMatrix<formats>& output() const { return head.out() > 0 ? head : input.embedding; }
   };
 
-  // True when the checkpoint has every size that this type pins.
-  static bool accepts(const ModelConfig& config) { return !first_broken_pin(config).has_value(); }
+  // True when the checkpoint has every size that this type pins and asks for its policies (a
+  // window, experts).
+  static bool accepts(const ModelConfig& config) {
+    const int layers = config.layers();
+    for (int i = 0; i < layers; ++i) {
+      bool fits = false;
+      kinds::visit(Plan.at(i, config).kind,
+                   [&](auto k) { fits = kinds::template At<k>::fits(config, i); });
+      if (!fits) return false;
+    }
+    return !first_broken_pin(config).has_value();
+  }
 
   // Reads, checks and packs every tensor of the source, with the threads of `executor`. The source
   // is not needed afterwards. LoadError or ShapeError name the key or tensor that does not fit.
@@ -83,14 +114,17 @@ class Decoder {
     const Axis width{bound->width, "embedding_length"};
     const Axis vocab{bound->vocab, "vocab_size"};
     loader.within("");
-    loader.matrix("token_embd", bound->embedding, vocab, width);
+    bound->input.read(config);
+    bound->input.visit(loader, width, vocab);
     if (loader.has("output")) loader.matrix("output", bound->head, vocab, width);
+    bound->logit_cap = static_cast<float>(config.number_or("final_logit_softcapping", 0));
     bound->norm.read(config);
     bound->norm.visit(loader, "output_norm", width);
     loader.refuse_unused();
     storage.refuse_unread(source.origin());
     bound->rotaries = loader.take_rotaries();
     bound->bytes = loader.bytes();
+    bound->fingerprint = tenon::fingerprint<kinds>(config, *bound, loader.weights_checksum());
     return Decoder(std::move(bound));
   }
   static Decoder bind(const TensorSource& source) {
@@ -107,7 +141,7 @@ class Decoder {
   std::size_t bytes() const { return bound_->bytes; }
   // Of these, the bytes that a step of one token reads: all but an embedding that is no output too.
   std::size_t step_bytes() const {
-    return bytes() - (bound_->head.out() > 0 ? bound_->embedding.bytes() : 0);
+    return bytes() - (bound_->head.out() > 0 ? bound_->input.embedding.bytes() : 0);
   }
 
   // A session with room for `limits`; everything it will ever need is allocated here.
@@ -154,6 +188,17 @@ class Decoder {
       }
     }
   }
+  static void check_shared(const ModelConfig& config, int layer, int owner, const RowSpec& reader,
+                           const RowSpec& owned) {
+    const bool wider = owned.reach != 0 && (reader.reach == 0 || reader.reach > owned.reach);
+    if (reader.widths == owned.widths && !wider && reader.first <= owned.first) return;
+    fail<LoadError>("the layer plan of architecture \"", config.architecture, "\": layer ", layer,
+                    " reads the keys and values of layer ", owner,
+                    ", which must have rows of the same widths and a window at least as wide; the "
+                    "rows hold ",
+                    reader.widths[0], " and ", owned.widths[0], " values, the windows are ",
+                    reader.reach, " and ", owned.reach, " (0: all)");
+  }
   static int store_of(int kind) {
     int store = -1;
     kinds::visit(kind, [&](auto k) { store = kinds::template store_of<k>; });
@@ -188,10 +233,12 @@ class Decoder {
         const bool owns = ref.source == i;
         auto& slots = bound.slots[static_cast<std::size_t>(kinds::template store_of<k>)];
         Slot slot{static_cast<int>(slots.size()), owns};
+        const RowSpec rows = B::Mixer::rows(weights.mixer.config);
         if (owns) {
-          slots.push_back(B::Mixer::rows(weights.mixer.config));
+          slots.push_back(rows);
         } else {
           slot.index = bound.layers[static_cast<std::size_t>(ref.source)].slot.index;
+          check_shared(config, i, ref.source, rows, slots[static_cast<std::size_t>(slot.index)]);
         }
         bound.layers.push_back({k, list.size() - 1, slot});
         weights.visit(loader, width, owns);

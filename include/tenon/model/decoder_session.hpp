@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "decoder.hpp"
+#include "saved_sequence.hpp"
+#include "sequence_table.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -20,7 +22,7 @@ class DecoderSession {
  public:
   DecoderSession(D model, const Limits& limits, const SessionOptions& options)
       : model_(std::move(model)),
-        limits_(check(limits)),
+        table_(check(limits), model_.vocab(), Kinds::trees),
         activations_(options.activations),
         executor_(options.executor) {
     if (executor_ == nullptr) {
@@ -32,32 +34,22 @@ class DecoderSession {
                          executor_->threads());
     }
     isa_ = choose_isa();
-    const auto seqs = static_cast<std::size_t>(limits_.seqs);
-    const auto tokens = static_cast<std::size_t>(limits_.step_tokens);
-    lengths_.assign(seqs, closed);
-    stamps_.assign(seqs, 0);
-    seqs_.reserve(seqs);
-    positions_.reserve(tokens);
     angles_.reserve(bound().rotaries.size());
-    cache_bytes_ = model_.cache_bytes(limits_, options.cache);
+    cache_bytes_ = model_.cache_bytes(limits, options.cache);
     make_stores(options.cache, std::make_index_sequence<static_cast<std::size_t>(Kinds::stores)>{});
     work_ = std::make_unique<Workspace>(measure());
   }
 
   int vocab() const { return model_.vocab(); }
-  const Limits& limits() const { return limits_; }
+  const Limits& limits() const { return table_.limits(); }
   int threads() const { return executor().threads(); }
   Isa isa() const { return isa_; }
   // Bytes of caches and of scratch, constant from here on.
   std::size_t cache_bytes() const { return cache_bytes_; }
   std::size_t workspace_bytes() const { return work_->bytes(); }
 
-  int length(SeqId seq) const { return lengths_[checked(seq)]; }
-  SeqId open() {
-    const SeqId seq = vacant();
-    lengths_[index(seq)] = 0;
-    return seq;
-  }
+  int length(SeqId seq) const { return table_.length(seq); }
+  SeqId open() { return table_.open(0); }
   // Only where every cache of the model can share or copy its rows.
   static constexpr bool forks = Kinds::forks;
   SeqId fork(SeqId seq) {
@@ -66,10 +58,9 @@ class DecoderSession {
         "tenon: a cache of this model cannot fork (a Ring overwrites the rows that a copy "
         "would share); use Contiguous or Paged");
     const int rows = length(seq);
-    const SeqId copy = vacant();
+    const SeqId copy = table_.vacant();
     each_store([&](auto& store) { store.fork(seq, copy, rows); });
-    lengths_[index(copy)] = rows;
-    return copy;
+    return table_.open(rows);
   }
   void truncate(SeqId seq, int rows) {
     const int now = length(seq);
@@ -81,132 +72,49 @@ class DecoderSession {
       if (!store.recalls(seq, rows)) forgotten(seq, now, rows);
     });
     each_store([&](auto& store) { store.truncate(seq, now, rows); });
-    lengths_[index(seq)] = rows;
+    table_.resize(seq, rows);
   }
   void close(SeqId seq) {
-    lengths_[checked(seq)] = closed;
+    table_.close(seq);
     each_store([&](auto& store) { store.release(seq); });
+  }
+
+  // A sequence's rows as bytes, which a session of the same model and element formats, whatever its
+  // cache layouts, makes a sequence again. LoadError, RequestError or CapacityError say why not;
+  // nothing is then changed.
+  std::vector<std::byte> save(SeqId seq) const {
+    return save_sequence<Kinds>(bound(), stores_, seq, length(seq));
+  }
+  SeqId restore(std::span<const std::byte> saved) {
+    const SeqId seq = table_.vacant();
+    return table_.open(restore_sequence<Kinds>(bound(), stores_, seq, limits().context, saved));
   }
 
   // Appends the batch's tokens to their sequences; logits [want, vocab] are those that follow the
   // wanted tokens. RequestError names what is wrong with a batch, CapacityError a full sequence,
   // Cancelled a stop; the sequences are then as before. Allocates nothing.
   void forward(const Batch& batch, MatView<float> logits, std::stop_token stop = {}) {
-    admit(batch, logits);
-    const Step step{seqs_, positions_, static_cast<int>(batch.tokens.size())};
+    const Step step = table_.admit(batch, logits);
+    for (const SeqStep& seq : step.seqs) check_complete(seq);
     Cpu cpu(isa_, activations_, executor(), *work_);
     try {
-      reserve();
+      reserve(step);
       run(cpu, step, batch.tokens, batch.want, logits, stop);
     } catch (...) {
-      for (const SeqStep& seq : seqs_) {
+      for (const SeqStep& seq : step.seqs) {
         each_store([&](auto& store) { store.truncate(seq.seq, seq.base + seq.count, seq.base); });
       }
       throw;
     }
-    for (const SeqStep& seq : seqs_) lengths_[index(seq.seq)] = seq.base + seq.count;
+    for (const SeqStep& seq : step.seqs) table_.resize(seq.seq, seq.base + seq.count);
   }
 
  private:
-  static constexpr int closed = -1;
-
-  SeqId vacant() const {
-    for (std::size_t i = 0; i < lengths_.size(); ++i) {
-      if (lengths_[i] == closed) return static_cast<SeqId>(i);
-    }
-    fail<CapacityError>("a session can hold Limits::seqs = ", limits_.seqs,
-                        " sequences and all are open; close one or open the session with more");
-  }
   const typename D::Bound& bound() const { return *model_.bound(); }
   Executor& executor() const { return *executor_; }
 
-  std::size_t checked(SeqId seq) const {
-    const std::size_t i = index(seq);
-    if (i >= lengths_.size() || lengths_[i] == closed) {
-      fail<RequestError>("a sequence must come from open() or fork() and not be closed; ",
-                         static_cast<std::int32_t>(seq), " is not open in this session");
-    }
-    return i;
-  }
-
-  // Validates a batch against this session and writes it down as seqs_ and positions_.
-  void admit(const Batch& batch, MatView<const float> logits) {
-    const auto tokens = static_cast<Dim>(batch.tokens.size());
-    if (batch.seqs.size() != batch.counts.size()) {
-      fail<RequestError>("Batch::counts must have one entry per sequence, there are ",
-                         batch.seqs.size(), " sequences and ", batch.counts.size(), " counts");
-    }
-    if (tokens < 1 || tokens > limits_.step_tokens) {
-      fail<RequestError>("a batch must have 1 to Limits::step_tokens = ", limits_.step_tokens,
-                         " tokens, it has ", tokens, "; feed longer prompts in chunks");
-    }
-    if (!batch.positions.empty() && static_cast<Dim>(batch.positions.size()) != tokens) {
-      fail<RequestError>("Batch::positions must be empty or have one entry per token, there are ",
-                         batch.positions.size(), " positions and ", tokens, " tokens");
-    }
-    if (!batch.parents.empty()) {
-      fail<RequestError>(
-          "Batch::parents must be empty: no mask of this model type understands token trees");
-    }
-    for (const Token token : batch.tokens) {
-      if (token < 0 || token >= vocab()) {
-        fail<RequestError>("a token id must be 0 to ", vocab() - 1, ", the batch holds ", token,
-                           "; was it made by another model's tokenizer?");
-      }
-    }
-    for (const int want : batch.want) {
-      if (want < 0 || want >= tokens) {
-        fail<RequestError>("Batch::want must index its ", tokens, " tokens, it holds ", want);
-      }
-    }
-    const auto wanted = static_cast<Dim>(batch.want.size());
-    if (wanted > tokens) {
-      fail<RequestError>("Batch::want must have at most one entry per token, there are ", wanted,
-                         " wants and ", tokens, " tokens");
-    }
-    if (wanted > 0 && (logits.extent(0) != wanted || logits.extent(1) != vocab())) {
-      fail<RequestError>("logits must be [want, vocab] = [", wanted, ", ", vocab(), "], they are [",
-                         logits.extent(0), ", ", logits.extent(1), "]");
-    }
-    admit_sequences(batch, static_cast<int>(tokens));
-    for (const int position : positions_) {
-      if (position < 0)
-        fail<RequestError>("a position must not be negative, the batch holds ", position);
-    }
-  }
-  void admit_sequences(const Batch& batch, int tokens) {
-    seqs_.clear();
-    positions_.clear();
-    ++batches_;
-    int first = 0;
-    for (std::size_t i = 0; i < batch.seqs.size(); ++i) {
-      const SeqId seq = batch.seqs[i];
-      const int count = batch.counts[i];
-      const int base = length(seq);
-      if (count < 1 || count > tokens - first) {
-        fail<RequestError>("Batch::counts must be positive and add up to its ", tokens,
-                           " tokens; count ", i, " is ", count, " with ", tokens - first,
-                           " tokens left");
-      }
-      if (std::exchange(stamps_[index(seq)], batches_) == batches_) {
-        fail<RequestError>("a sequence may stand in a batch once, ", index(seq),
-                           " stands in it twice");
-      }
-      if (count > limits_.context - base) full(seq, base, count);
-      for (int t = 0; t < count; ++t) {
-        const auto at = static_cast<std::size_t>(first) + static_cast<std::size_t>(t);
-        positions_.push_back(batch.positions.empty() ? base + t : batch.positions[at]);
-      }
-      seqs_.push_back({seq, first, count, base, nullptr});
-      first += count;
-    }
-    if (first != tokens) {
-      fail<RequestError>("Batch::counts must add up to its ", tokens, " tokens, they add up to ",
-                         first);
-    }
-  }
-  void reserve() {
-    for (const SeqStep& seq : seqs_) {
+  void reserve(const Step& step) {
+    for (const SeqStep& seq : step.seqs) {
       each_store([&](auto& store) {
         if (!store.reserve(seq.seq, seq.base, seq.count)) pool_full(seq);
       });
@@ -218,23 +126,34 @@ class DecoderSession {
                         ", and its pool is used up; close or truncate a sequence, or open the "
                         "session with a larger Limits::pool_rows");
   }
-  [[noreturn]] void full(SeqId seq, int base, int count) const {
-    fail<CapacityError>("sequence ", index(seq),
-                        " has room for Limits::context = ", limits_.context, " rows, it holds ",
-                        base, " and ", count,
-                        " more were given; open the session with a longer context");
+  // Masks that look ahead need the rows that they look at in the same step.
+  void check_complete(const SeqStep& seq) const {
+    for (const typename D::Layer& layer : bound().layers) {
+      Kinds::visit(layer.kind, [&](auto k) {
+        using Mixer = typename Kinds::template At<k>::Mixer;
+        if constexpr (requires { requires Mixer::MaskType::looks_ahead; }) {
+          const auto& weights = std::get<k>(bound().weights)[layer.weights];
+          if (!Mixer::complete(weights.mixer.config, seq.base, seq.count)) {
+            fail<RequestError>(
+                "sequence ", index(seq.seq),
+                " must be given whole in one batch (or block by block), because a mask "
+                "of this model looks ahead; ",
+                seq.base, " rows are there and ", seq.count,
+                " more were given; truncate it to where its last block starts");
+          }
+        }
+      });
+    }
   }
-
   void run(Cpu& cpu, const Step& step, std::span<const Token> tokens, std::span<const int> want,
            MatView<float> logits, const std::stop_token& stop) {
     const auto frame = cpu.workspace().frame();
     const Dim width = model_.width();
     const auto x = cpu.take_matrix(step.tokens, width);
-    cpu.each_row(step.tokens, width * 8, [&](Dim t) {
-      bound().embedding.decode_row(tokens[static_cast<std::size_t>(t)], x.row(t));
-    });
+    LayerStep layer_step{step, {}, {}, 0};
+    layer_step.layer_inputs = D::input::forward(cpu, bound().input, tokens, x);
     turn(cpu, step);
-    const LayerStep layer_step{step, angles_};
+    layer_step.angles = angles_;
     for (const typename D::Layer& layer : bound().layers) {
       if (stop.stop_requested()) cancelled();
       Kinds::visit(layer.kind, [&](auto k) {
@@ -243,6 +162,7 @@ class DecoderSession {
         B::forward(cpu, std::get<k>(bound().weights)[layer.weights], store, layer.slot, layer_step,
                    x);
       });
+      ++layer_step.layer;
     }
     if (stop.stop_requested()) cancelled();
     const auto wanted = static_cast<Dim>(want.size());
@@ -253,6 +173,10 @@ class DecoderSession {
     }
     D::Norm::forward(cpu, bound().norm, last, last);
     cpu.linear<Formats>(last, {{&bound().output(), logits}});
+    if (const float cap = bound().logit_cap; cap > 0) {
+      cpu.each_row(wanted, logits.extent(1) * 16,
+                   [&](Dim i) { cpu.rows().soft_cap(logits.row(i), logits.extent(1), cap); });
+    }
   }
   // Sines and cosines of the step's positions, for every distinct rotation of the model.
   void turn(Cpu& cpu, const Step& step) {
@@ -267,10 +191,11 @@ class DecoderSession {
     }
   }
   [[noreturn]] void forgotten(SeqId seq, int now, int rows) const {
-    fail<RequestError>(
-        "sequence ", index(seq), " must still have the rows that its next token sees; of ", now,
-        " rows it cannot go back to ", rows, ", a ring keeps Limits::rollback = ", limits_.rollback,
-        " rows beyond its window; open the session with a larger one");
+    fail<RequestError>("sequence ", index(seq),
+                       " must still have the rows that its next token sees; of ", now,
+                       " rows it cannot go back to ", rows,
+                       ", a ring keeps Limits::rollback = ", limits().rollback,
+                       " rows beyond its window; open the session with a larger one");
   }
   [[noreturn]] static void cancelled() {
     fail<Cancelled>(
@@ -282,18 +207,18 @@ class DecoderSession {
   std::size_t measure() {
     Workspace unbacked;
     Cpu cpu(isa_, activations_, executor(), unbacked);
-    const std::vector<Token> tokens(static_cast<std::size_t>(limits_.step_tokens));
+    const std::vector<Token> tokens(static_cast<std::size_t>(limits().step_tokens));
     const std::vector<int> want(tokens.size());
-    const SeqStep whole{SeqId{0}, 0, limits_.step_tokens, 0, nullptr};
-    const Step step{{&whole, 1}, {}, limits_.step_tokens};
-    run(cpu, step, tokens, want, matrix<float>(nullptr, limits_.step_tokens, vocab()), {});
+    const SeqStep whole{SeqId{0}, 0, limits().step_tokens, 0, nullptr, nullptr};
+    const Step step{{&whole, 1}, {}, limits().step_tokens};
+    run(cpu, step, tokens, want, matrix<float>(nullptr, limits().step_tokens, vocab()), {});
     return unbacked.peak();
   }
 
   template <std::size_t... I>
   void make_stores(std::string_view element, std::index_sequence<I...>) {
     ((std::get<I>(stores_) = std::make_unique<std::tuple_element_t<I, typename Kinds::Stores>>(
-          bound().slots[I], limits_,
+          bound().slots[I], limits(),
           element_tags<std::tuple_element_t<I, typename Kinds::Stores>>(element))),
      ...);
   }
@@ -303,7 +228,7 @@ class DecoderSession {
   }
 
   D model_;
-  Limits limits_;
+  SequenceTable table_;
   std::size_t cache_bytes_ = 0;
   Activations activations_;
   Executor* executor_;
@@ -311,11 +236,6 @@ class DecoderSession {
   Isa isa_ = Isa::scalar;
   typename Kinds::OwnedStores stores_;
   std::unique_ptr<Workspace> work_;
-  std::vector<int> lengths_;           // [seqs]; -1: closed
-  std::vector<std::uint64_t> stamps_;  // [seqs] the last batch each was in
-  std::uint64_t batches_ = 0;
-  std::vector<SeqStep> seqs_;
-  std::vector<int> positions_;
   std::vector<RotaryAngles> angles_;
 };
 

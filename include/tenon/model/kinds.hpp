@@ -28,6 +28,15 @@ inline constexpr int index_in<T, std::tuple<U...>> = [] {
   return at;
 }();
 
+template <class Mixer>
+inline constexpr bool takes_trees = requires {
+  requires Mixer::MaskType::trees;
+};
+template <class Mixer>
+inline constexpr bool is_bounded = requires {
+  requires Mixer::MaskType::bounded;
+};
+
 template <class List>
 struct Owned;
 template <class... T>
@@ -49,9 +58,14 @@ struct Kinds {
   using Stores = typename detail::Unique<std::tuple<>, typename B::Mixer::Store...>::type;
   using OwnedStores = typename detail::Owned<Stores>::type;
   static constexpr bool forks = (B::Mixer::Store::forks && ...);
+  static constexpr bool trees = (detail::takes_trees<typename B::Mixer> && ...);
   static constexpr int stores = static_cast<int>(std::tuple_size_v<Stores>);
   template <int I>
   static constexpr int store_of = detail::index_in<typename At<I>::Mixer::Store, Stores>;
+
+  // For each kind, the index of its store and whether its mask is bounded.
+  static constexpr int store_of_kind[] = {detail::index_in<typename B::Mixer::Store, Stores>...};
+  static constexpr bool bounded[] = {detail::is_bounded<typename B::Mixer>...};
 
   // One list of layer weights per kind.
   template <class Formats>

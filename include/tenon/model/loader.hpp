@@ -11,6 +11,7 @@
 #include "../kernels/packed.hpp"
 #include "../nn/bind.hpp"
 #include "../nn/rotary.hpp"
+#include "fingerprint.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -37,6 +38,30 @@ class Loader {
     to.reserve(static_cast<std::size_t>(count.size));
     for (std::size_t i = 0; i < static_cast<std::size_t>(count.size); ++i) {
       to.push_back(pack(tensor, tensor.data.subspan(i * each, each), out.size, in.size));
+    }
+  }
+
+  // The same rows of each part of [count x period, in] or [count, period, in], as matrices
+  // [rows, in], or [in, rows] when transposed. Transposing tears blocks apart, so a block format is
+  // then kept as floats, which is exact; ShapeError when the type's list has no F32.
+  void slices(std::string_view name, std::vector<PackedMatrix<Formats>>& to, Axis count,
+              const Slice& slice, Axis in) {
+    const TensorInfo& tensor = need(full(name));
+    const std::string rows_origin = message(count.origin, " x (", slice.period.origin, ")");
+    if (tensor.shape.size() == 3) {
+      check(tensor, {count, slice.period, in});
+    } else {
+      check(tensor, {{count.size * slice.period.size, rows_origin}, in});
+    }
+    const std::size_t row =
+        tensor.data.size() / static_cast<std::size_t>(count.size * slice.period.size);
+    to.reserve(static_cast<std::size_t>(count.size));
+    for (Dim i = 0; i < count.size; ++i) {
+      const auto first = static_cast<std::size_t>(i * slice.period.size + slice.first);
+      const auto part =
+          tensor.data.subspan(first * row, static_cast<std::size_t>(slice.rows) * row);
+      to.push_back(slice.transposed ? pack_transposed(tensor, part, slice.rows, in.size)
+                                    : pack(tensor, part, slice.rows, in.size));
     }
   }
 
@@ -67,6 +92,8 @@ class Loader {
   bool has(std::string_view name) const { return source_.find(full(name)) != nullptr; }
   // Bytes of the matrices packed so far.
   std::size_t bytes() const { return bytes_; }
+  // Of all tensors read so far.
+  const Checksum& weights_checksum() const { return weights_checksum_; }
   std::vector<RotaryFrequencies> take_rotaries() { return std::move(rotaries_); }
 
   // LoadError when the checkpoint holds a tensor that nothing asked for.
@@ -97,8 +124,7 @@ class Loader {
     FormatList<AnyOf<F32, F16, Bf16>>::visit(
         tag, [&]<class F>(F) { F::decode(tensor.data.data(), n, to.data()); });
   }
-  PackedMatrix<Formats> pack(const TensorInfo& tensor, std::span<const std::byte> data, Dim out,
-                             Dim in) {
+  int tag_of(const TensorInfo& tensor) const {
     const int tag = tag_of_ggml_type<Formats>(tensor.ggml_type);
     if (tag < 0) {
       fail<ShapeError>(source_.origin(), ": tensor ", tensor.name, " must be stored as one of ",
@@ -106,11 +132,54 @@ class Loader {
                        type_name(tensor.ggml_type),
                        "; add the format to the type's list or convert the file");
     }
+    return tag;
+  }
+  PackedMatrix<Formats> pack(const TensorInfo& tensor, std::span<const std::byte> data, Dim out,
+                             Dim in) {
     auto packed = PackedMatrix<Formats>::pack(
-        tag, data, out, in, executor_,
+        tag_of(tensor), data, out, in, executor_,
         [this](std::span<const std::byte> part) { source_.done_with(part); });
     bytes_ += packed.bytes();
     return packed;
+  }
+  PackedMatrix<Formats> pack_transposed(const TensorInfo& tensor, std::span<const std::byte> data,
+                                        Dim rows, Dim columns) {
+    const int tag = tag_of(tensor);
+    std::vector<std::byte> turned;
+    const int kept = FormatList<Formats>::visit(tag, [&]<class F>(F) {
+      if constexpr (F::block == 1) {
+        transpose<F, F>(data, rows, columns, turned);
+        return tag;
+      } else {
+        transpose<F, F32>(data, rows, columns, turned);
+        return tag_of_ggml_type<Formats>(F32::ggml_type);
+      }
+    });
+    if (kept < 0) {
+      fail<ShapeError>(source_.origin(), ": tensor ", tensor.name,
+                       " is used transposed, so its blocks of type ", type_name(tensor.ggml_type),
+                       " are kept as f32, which the model type must list besides ",
+                       FormatList<Formats>::names(), "; add F32 to it");
+    }
+    auto packed = PackedMatrix<Formats>::pack(kept, turned, columns, rows, executor_);
+    bytes_ += packed.bytes();
+    return packed;
+  }
+  // [rows, columns] of F -> [columns, rows] of To, which holds every value of F exactly.
+  template <class F, class To>
+  static void transpose(std::span<const std::byte> data, Dim rows, Dim columns,
+                        std::vector<std::byte>& turned) {
+    static_assert(To::block == 1);
+    std::vector<float> values(static_cast<std::size_t>(columns));
+    turned.resize(static_cast<std::size_t>(rows * columns) * To::block_bytes);
+    for (Dim r = 0; r < rows; ++r) {
+      const std::byte* row = data.data() + static_cast<std::size_t>(r) * row_bytes<F>(columns);
+      decode_part<F>(row, 0, columns, values.data());
+      for (Dim c = 0; c < columns; ++c) {
+        To::encode(values.data() + c, 1,
+                   turned.data() + static_cast<std::size_t>(c * rows + r) * To::block_bytes);
+      }
+    }
   }
   const TensorInfo& need(const std::string& name) {
     const TensorInfo* tensor = source_.find(name);
@@ -120,6 +189,7 @@ class Loader {
                       " tensors do not include it; convert the checkpoint again");
     }
     used_.insert(tensor);
+    add_tensor(weights_checksum_, *tensor);
     return *tensor;
   }
   void check(const TensorInfo& tensor, std::initializer_list<Axis> axes) const {
@@ -143,6 +213,7 @@ class Loader {
   Executor& executor_;
   std::string prefix_;
   std::size_t bytes_ = 0;
+  Checksum weights_checksum_;
   std::unordered_set<const TensorInfo*> used_;
   std::vector<RotaryFrequencies> rotaries_;
 };

@@ -25,9 +25,36 @@ consteval bool explain_plan() {
   return true;
 }
 
+// What is wrong with the sharing of a plan that needs no metadata (`static constexpr bool fixed`),
+// for kinds whose caches and masks these tables describe.
+enum class SharingFault { none, other_cache, wider_window };
+template <class P, std::size_t N>
+consteval SharingFault sharing_fault(const P& plan, const int (&store_of)[N],
+                                     const bool (&bounded)[N]) {
+  for (int layer = 0; layer < 128; ++layer) {
+    const LayerRef ref = plan.at(layer, ModelConfig{});
+    const LayerRef owner = plan.at(ref.source, ModelConfig{});
+    const auto reader = static_cast<std::size_t>(ref.kind);
+    const auto kind = static_cast<std::size_t>(owner.kind);
+    if (reader >= N || kind >= N || reader == kind) continue;
+    if (ref.source == layer) continue;
+    if (store_of[reader] != store_of[kind]) return SharingFault::other_cache;
+    if (bounded[kind] && !bounded[reader]) return SharingFault::wider_window;
+  }
+  return SharingFault::none;
+}
+
 // Every layer is of kind 0 and owns its state.
 struct Uniform {
   constexpr LayerRef at(int layer, const ModelConfig&) const { return {0, layer}; }
+};
+
+// Kind 0 for the first `leading_dense_block_count` layers, kind 1 for the others (DeepSeek).
+struct FirstThen {
+  constexpr LayerRef at(int layer, const ModelConfig& config) const {
+    const double first = config.number_or("leading_dense_block_count", 0);
+    return {static_cast<double>(layer) < first ? 0 : 1, layer};
+  }
 };
 
 }  // namespace tenon::inline TENON_ABI

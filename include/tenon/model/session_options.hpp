@@ -32,6 +32,7 @@ inline const Limits& check(const Limits& limits) {
   within("context", limits.context, 1, 1 << 28);
   within("step_tokens", limits.step_tokens, 1, 1 << 20);
   within("rollback", limits.rollback, 0, 1 << 20);
+  within("pool_rows", limits.pool_rows, 0, 1 << 30);
   return limits;
 }
 

@@ -15,9 +15,19 @@ struct Axis {
   std::string_view origin;  // "embedding_length"
 };
 
+// Equal parts of a tensor that holds `period` rows for each of them: rows [first, first + rows) of
+// every part, transposed or not.
+struct Slice {
+  Axis period;
+  Dim first = 0, rows = 0;
+  bool transposed = false;
+};
+
 // Visitors provide:
 //   matrix(name, PackedMatrix&, Axis out, Axis in)      a linear weight, stored [out, in]
 //   stack(name, std::vector<PackedMatrix>&, Axis count, Axis out, Axis in)   [count, out, in]
+//   slices(name, std::vector<PackedMatrix>&, Axis count, Slice, Axis in)     a slice of each of the
+//                                                       `count` parts of one stored tensor
 //   vector(name, std::vector<float>&, Axis n)           must be there
 //   vectors(name, std::vector<float>&, Axis count, Axis n)   stored [count, n]
 //   optional_vector(name, std::vector<float>&, Axis n)  left empty when the checkpoint has none

@@ -1,17 +1,14 @@
 #pragma once
 // Llama-family decoders: Llama 1 to 3.x, Mistral without a window, TinyLlama, SmolLM, story models.
-#include "../attn/mask.hpp"
+#include "../attn/masks.hpp"
 #include "../cache/contiguous.hpp"
 #include "../mixer/gqa.hpp"
 #include "../model/decoder.hpp"
 #include "../nn/mlp.hpp"
 #include "../nn/norm.hpp"
+#include "formats.hpp"
 
 namespace tenon::inline TENON_ABI::zoo {
-
-// Element formats a cache offers unless told otherwise; the first is the default.
-using CacheFormats = AnyOf<F16, F32, Q8_0>;
-using WeightFormats = AnyOf<F32, F16, Bf16, Q8_0, Q4_0, Q4_1>;
 
 // Every size of a Llama; those left out are read from the checkpoint.
 struct LlamaSizes {

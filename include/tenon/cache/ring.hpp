@@ -1,0 +1,184 @@
+#pragma once
+// The cache of a bounded mask (Longformer, arXiv 2004.05150; Mistral, arXiv 2310.06825): a new row
+// takes the place of one that no query will see again, so it stops growing at the window.
+#include <algorithm>
+#include <vector>
+
+#include "../core/memory.hpp"
+#include "row_cache.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// Each slot keeps the last RowSpec::reach - 1 + Limits::step_tokens + Limits::rollback rows of a
+// sequence (of a reach of 0 all), at most Limits::context: what the first query of the largest step
+// sees, that step, and what truncate() may take back. In front of them the first RowSpec::first
+// rows stay for good (attention sinks, arXiv 2309.17453). With steps of one token and no rollback
+// that is min(context, reach) rows.
+template <class ElementFormats>
+class Ring {
+ public:
+  using Formats = ElementFormats;
+
+  Ring(std::span<const RowSpec> slots, const Limits& limits, const PlaneTags& tags)
+      : tags_(tags),
+        context_(limits.context),
+        rollback_(limits.rollback),
+        memory_(bytes(slots, limits, tags)) {
+    std::size_t at = 0;
+    for (const RowSpec& slot : slots) {
+      Slot& placed = slots_.emplace_back();
+      const Layout layout = layout_of(slot, limits);
+      const auto same = std::find(layouts_.begin(), layouts_.end(), layout);
+      placed.layout = static_cast<std::size_t>(same - layouts_.begin());
+      if (same == layouts_.end()) layouts_.push_back(layout);
+      for (std::size_t p = 0; p < 2; ++p) {
+        placed.offset[p] = at;
+        placed.stride[p] = plane_row_bytes<Formats>(slot.widths[p], tags[p]);
+        at += plane_bytes(placed.stride[p], layout, limits);
+      }
+    }
+    lost_.assign(layouts_.size() * static_cast<std::size_t>(limits.seqs), 0);
+  }
+  static std::size_t bytes(std::span<const RowSpec> slots, const Limits& limits,
+                           const PlaneTags& tags) {
+    std::size_t total = 0;
+    for (const RowSpec& slot : slots) {
+      for (std::size_t p = 0; p < 2; ++p) {
+        const std::size_t stride = plane_row_bytes<Formats>(slot.widths[p], tags[p]);
+        total = checked_add(total, plane_bytes(stride, layout_of(slot, limits), limits));
+      }
+    }
+    return total;
+  }
+
+  const PlaneTags& tags() const { return tags_; }
+  static constexpr bool forks = false;   // a copy would share rows that the next step overwrites
+  static constexpr bool shifts = false;  // the rows that would move in are gone
+
+  // A step's rows count as written from here on, also when the step then fails: what it may have
+  // overwritten lies below what Limits::rollback promises, by Limits::step_tokens rows.
+  bool reserve(SeqId seq, int rows, int more) {
+    if (more > context_ - rows) return false;
+    for (std::size_t i = 0; i < layouts_.size(); ++i) {
+      if (layouts_[i].oldest_seen(rows) < lost_after(seq, i, rows + more)) return false;
+    }
+    for (std::size_t i = 0; i < layouts_.size(); ++i) {
+      lost(seq, i) = lost_after(seq, i, rows + more);
+    }
+    return true;
+  }
+  // Going back does not bring overwritten rows back: is every row that a query at `rows` sees
+  // there?
+  bool recalls(SeqId seq, int rows) const {
+    for (std::size_t i = 0; i < layouts_.size(); ++i) {
+      const int oldest = layouts_[i].oldest_seen(rows);
+      if (oldest < lost(seq, i) && oldest < rows) return false;
+    }
+    return true;
+  }
+  std::byte* row(SeqId seq, int slot, int plane, int row) {
+    return memory_.data() + offset(seq, slot, plane, row);
+  }
+  const std::byte* row(SeqId seq, int slot, int plane, int row) const {
+    return memory_.data() + offset(seq, slot, plane, row);
+  }
+  // In every slot.
+  int contiguous_from(int row) const {
+    int run = context_ - row;
+    for (const Layout& layout : layouts_) {
+      run = (std::min)(run, layout.first + layout.capacity - layout.place(row));
+    }
+    return run;
+  }
+  std::size_t row_stride(int slot, int plane) const {
+    return slots_[static_cast<std::size_t>(slot)].stride[static_cast<std::size_t>(plane)];
+  }
+  void truncate(SeqId seq, int, int keep) {
+    for (std::size_t i = 0; i < layouts_.size(); ++i) {
+      lost(seq, i) = (std::min)(lost(seq, i), keep);
+    }
+  }
+  void release(SeqId seq) { truncate(seq, 0, 0); }
+
+  // For saving and restoring, of a slot whose sequence has `rows` rows; besides the first
+  // RowSpec::first ones. The oldest row that is there and that a query may still see, after going
+  // back by as much as Limits::rollback too:
+  int oldest_kept(SeqId seq, int slot, int rows) const {
+    const std::size_t i = layout_index(slot);
+    const int seen = layouts_[i].oldest_seen((std::max)(0, rows - rollback_));
+    return (std::min)(rows, (std::max)(seen, lost(seq, i)));
+  }
+  // The oldest row that the next query sees.
+  int oldest_needed(int slot, int rows) const {
+    return layouts_[layout_index(slot)].oldest_seen(rows);
+  }
+  // Makes an empty sequence one of `rows` rows that lacks those below `oldest`; false, and nothing
+  // changed, when there is no room. Returns in `oldest` the first row to be written.
+  bool adopt(SeqId seq, int slot, int rows, int& oldest) {
+    if (rows > context_) return false;
+    const std::size_t i = layout_index(slot);
+    oldest = (std::max)(oldest, rows - layouts_[i].capacity);
+    lost(seq, i) = (std::max)(lost(seq, i), oldest);
+    return true;
+  }
+
+ private:
+  // Where the rows of a slot lie: row r < first at r, a later one at first + (r - first) %
+  // capacity.
+  struct Layout {
+    int first = 0, capacity = 0, reach = 0;
+    bool operator==(const Layout&) const = default;
+    int place(int row) const { return row < first ? row : first + (row - first) % capacity; }
+    // The oldest row that a query at `row` sees, besides the first ones.
+    int oldest_seen(int row) const {
+      return reach == 0 ? first : (std::max)(first, row - reach + 1);
+    }
+  };
+  struct Slot {
+    std::array<std::size_t, 2> offset{}, stride{};
+    std::size_t layout = 0;
+  };
+  static Layout layout_of(const RowSpec& slot, const Limits& limits) {
+    // One row of the context is left for the ring, so that it has a size.
+    const int first = (std::min)(slot.first, limits.context - 1);
+    const int most = limits.context - first;
+    if (slot.reach == 0) return {first, most, 0};
+    const auto wanted = std::int64_t{slot.reach} - 1 + limits.step_tokens + limits.rollback;
+    return {first, static_cast<int>((std::min)(wanted, std::int64_t{most})), slot.reach};
+  }
+  static std::size_t plane_bytes(std::size_t stride, const Layout& layout, const Limits& limits) {
+    const std::size_t rows =
+        checked_multiply(static_cast<std::size_t>(layout.first + layout.capacity),
+                         static_cast<std::size_t>(limits.seqs));
+    return round_up(checked_multiply(stride, rows), cache_line);
+  }
+  std::size_t layout_index(int slot) const { return slots_[static_cast<std::size_t>(slot)].layout; }
+  std::size_t offset(SeqId seq, int slot, int plane, int row) const {
+    const Slot& at = slots_[static_cast<std::size_t>(slot)];
+    const Layout& layout = layouts_[at.layout];
+    const auto p = static_cast<std::size_t>(plane);
+    const std::size_t each = static_cast<std::size_t>(layout.first + layout.capacity);
+    const std::size_t index =
+        tenon::index(seq) * each + static_cast<std::size_t>(layout.place(row));
+    return at.offset[p] + index * at.stride[p];
+  }
+  // Rows [first, lost) of a sequence are not there any more.
+  int& lost(SeqId seq, std::size_t layout) {
+    return lost_[tenon::index(seq) * layouts_.size() + layout];
+  }
+  int lost(SeqId seq, std::size_t layout) const {
+    return lost_[tenon::index(seq) * layouts_.size() + layout];
+  }
+  int lost_after(SeqId seq, std::size_t layout, int rows) const {
+    return (std::max)(lost(seq, layout), rows - layouts_[layout].capacity);
+  }
+
+  PlaneTags tags_;
+  int context_, rollback_;
+  std::vector<Layout> layouts_;  // the distinct ones
+  std::vector<Slot> slots_;
+  std::vector<int> lost_;  // [seqs, layouts]
+  AlignedBuffer memory_;
+};
+
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,53 @@
+#pragma once
+// One file of ../shared/models/zoo against its expected values: logits at every position of both
+// prompts within the tolerance that the reference states, greedy ids exactly; the same with other
+// cache formats within a bound derived from the model's own measured sensitivity.
+#include "golden/reference.hpp"
+#include "tenon/io/gguf.hpp"
+#include "tenon/model/any_model.hpp"
+
+namespace golden {
+
+// What rounding to a cache format does to a row, relative to its largest value.
+inline double relative_rounding(std::string_view cache) {
+  return cache == "f16" ? 1.0 / 2048 : cache == "q8_0" ? 1.0 / 254 : 0;
+}
+
+// Loads models/zoo/NAME.gguf with `load(source)` and checks it with each of `caches`.
+template <class Load>
+void check_zoo(const std::string& name, Load&& load, std::vector<std::string> caches,
+               tenon::Activations activations = tenon::Activations::int8) {
+  const auto file = shared_file("models/zoo/" + name + ".gguf");
+  if (file.empty()) return;
+  const tenon::AnyModel model(load(tenon::Gguf::open(file)));
+  const auto folder = file.parent_path() / "expected";
+  const auto expected = reference::json_file(folder / (name + ".json"));
+  const auto logits = folder / (name + ".safetensors");
+  const double tolerance = std::stod(expected.at("suggested_abs_tolerance").dump());
+  // Change of a logit per relative change of what it is computed from.
+  const double sensitivity =
+      expected.at("max_abs_change_under_1e-6_relative_weight_noise").get<double>() / 1e-6;
+  const tenon::Limits limits{.seqs = 1, .context = 128, .step_tokens = 70};
+  for (const std::string& cache : caches) {
+    auto session = model.open(limits, {.cache = cache, .activations = activations, .threads = 1});
+    const double allowed = tolerance + sensitivity * relative_rounding(cache);
+    for (const auto& prompt : expected.at("prompts")) {
+      const std::vector<tenon::Token> ids = prompt.at("ids");
+      const auto want = reference::safetensor(logits, prompt.at("logits"));
+      const double worst = reference::largest_difference(reference::logits(session, ids, 70), want);
+      INFO(name << " cache " << cache << ", " << ids.size() << " tokens: largest difference "
+                << worst << ", allowed " << allowed);
+      CHECK(worst <= allowed);
+    }
+    if (cache != "f32" || !expected.contains("greedy")) continue;
+    for (const auto& run : expected.at("greedy")) {
+      for (const auto& prompt : expected.at("prompts")) {
+        if (prompt.at("logits") != run.at("prompt")) continue;
+        const std::vector<tenon::Token> ids = run.at("ids");
+        CHECK(reference::greedy(session, prompt.at("ids"), ids.size()) == ids);
+      }
+    }
+  }
+}
+
+}  // namespace golden
