@@ -56,8 +56,8 @@ struct LinearOutput {
   const float* bias = nullptr;  // [out] added to y afterwards
 };
 
-// Rows [first, first + count) of a call's x with at most two weights of their own; row 0 of an
-// output's y belongs to row `first`.
+// Rows [first, first + count) of a call's x with at most two weights of their own, without biases;
+// row 0 of an output's y belongs to row `first`.
 template <class Formats>
 struct LinearGroup {
   Dim first = 0, count = 0;
