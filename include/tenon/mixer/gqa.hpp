@@ -11,6 +11,7 @@
 #include "../nn/rope.hpp"
 #include "append.hpp"
 #include "layer_step.hpp"
+#include "turn_keys.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -195,6 +196,18 @@ struct Gqa {
            weights.config.score);
     if constexpr (Spec.output_gate) apply_gates(cpu, gated, out, heads, head_dim);
     cpu.linear<Formats>(out, {weights.wo.into(y, accumulate)});
+  }
+
+  // Turns the cached keys of these rows to positions that differ by what the angles stand for.
+  template <class Formats>
+  static void turn_keys(const RowOps& ops, const Weights<Formats>& weights, Store& store, int slot,
+                        SeqId seq, Rows rows, std::span<const RotaryAngles> angles) {
+    if constexpr (Pos::rotates) {
+      const Config& c = weights.config;
+      turn_cached_keys(ops, store, slot, seq, rows,
+                       angles[static_cast<std::size_t>(weights.rotary)], c.kv_heads * c.head_dim, 0,
+                       c.kv_heads, c.head_dim);
+    }
   }
 
  private:
