@@ -6,6 +6,8 @@
 // bytes), i32 first, i32 oldest (see SavedRange); their rows, layer after layer; u64 checksum of
 // everything before it.
 #include <charconv>
+#include <cstring>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>

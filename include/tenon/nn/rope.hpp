@@ -306,6 +306,12 @@ struct LongRopeOf {
   double attn_factor = 1;
   bool beyond = List == LongRopeList::beyond;
 
+  // A file of the same family within its original context has no lists and asks for plain Rope.
+  static constexpr bool fits(const ModelConfig& config, int) {
+    return config.text_or("rope.scaling.type", "") == "longrope" ||
+           (config.has("rope.scaling.original_context_length") &&
+            config.size("context_length") > config.size("rope.scaling.original_context_length"));
+  }
   static constexpr LongRopeOf read(const ModelConfig& config, int layer) {
     LongRopeOf rope;
     rope.base = detail::positive_or(config, "rope.freq_base", 10000, layer);
