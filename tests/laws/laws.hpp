@@ -189,8 +189,8 @@ class Checker {
     const Tokens start(tokens_.begin(), tokens_.begin() + 50);
     const int at = 50 / abilities_.block * abilities_.block;
     const Tokens kept(start.begin(), start.begin() + at);
-    const Tokens one = some_tokens(30, 19, model_.vocab()),
-                 two = some_tokens(30, 23, model_.vocab());
+    const Tokens one = some_tokens(32, 19, model_.vocab()),
+                 two = some_tokens(32, 23, model_.vocab());
     const SeqId first = session.open();
     append(session, first, kept, chunk());
     const SeqId second = session.fork(first);
