@@ -30,6 +30,7 @@ enum class Expand { never, prefill };
 struct MlaSpec {
   Dim kv_rank = dyn, rope_dim = dyn, nope_dim = dyn, v_dim = dyn, heads = dyn;
   Expand expand = Expand::never;
+  bool latent_norm = true;  // latents are RMS-normed before they are cached, as DeepSeek's are
 };
 
 template <MlaSpec S>
@@ -38,8 +39,8 @@ consteval bool explain_mla() {
                 "tenon: MlaSpec::kv_rank must be positive or dyn");
   static_assert(S.rope_dim == dyn || (S.rope_dim > 0 && S.rope_dim % 2 == 0),
                 "tenon: MlaSpec::rope_dim must be even and positive, or dyn; values turn in pairs");
-  static_assert(S.nope_dim == dyn || S.nope_dim > 0,
-                "tenon: MlaSpec::nope_dim must be positive or dyn");
+  static_assert(S.nope_dim == dyn || S.nope_dim >= 0,
+                "tenon: MlaSpec::nope_dim must be 0, positive or dyn; with 0 keys only turn");
   static_assert(S.v_dim == dyn || S.v_dim > 0, "tenon: MlaSpec::v_dim must be positive or dyn");
   static_assert(S.heads == dyn || S.heads > 0, "tenon: MlaSpec::heads must be positive or dyn");
   return true;
@@ -71,10 +72,10 @@ struct Mla {
       const Dim key = config.size(stated ? "attention.key_length_mla" : "attention.key_length");
       d.v_dim = config.size(stated ? "attention.value_length_mla" : "attention.value_length");
       d.nope_dim = key - d.rope_dim;
-      if (d.nope_dim < 1) {
+      if (d.nope_dim < 0) {
         fail<LoadError>("metadata key \"", config.architecture,
-                        ".rope.dimension_count\" must be below the head's ", key, " values, it is ",
-                        d.rope_dim, "; the file is damaged");
+                        ".rope.dimension_count\" must be at most the head's ", key,
+                        " values, it is ", d.rope_dim, "; the file is damaged");
       }
       if (stated) {
         agree(config, "attention.key_length", d.row());
@@ -167,7 +168,9 @@ struct Mla {
       }
       if (owns) {
         wkv_a.visit(visitor, "attn_kv_a_mqa", row, width);
-        norm.visit(visitor, "attn_kv_a_norm", {d.kv_rank, "attention.kv_lora_rank"});
+        if (Spec.latent_norm) {
+          norm.visit(visitor, "attn_kv_a_norm", {d.kv_rank, "attention.kv_lora_rank"});
+        }
       }
       visit_heads(visitor);
       wo.visit(visitor, "attn_output", width, values);
@@ -188,6 +191,10 @@ struct Mla {
       const Axis nope{d.nope_dim, "attention.key_length_mla - rope.dimension_count"};
       const Axis v{d.v_dim, "attention.value_length_mla"};
       constexpr bool expands = Spec.expand == Expand::prefill;
+      if (d.nope_dim == 0) {
+        visitor.stack("attn_v_b", v_b, heads, v, rank);
+        return;
+      }
       if (visitor.has("attn_kv_b") && !visitor.has("attn_k_b")) {
         const Axis both{d.nope_dim + d.v_dim,
                         "key_length_mla - rope.dimension_count + value_length_mla"};
@@ -225,7 +232,10 @@ struct Mla {
       attend_absorbed(cpu, weights, store, slot.index, some, queries, outputs);
     };
     if constexpr (Spec.expand == Expand::prefill) {
-      const auto expands = [&](const SeqStep& seq) { return seq.count > d.crossover(); };
+      // Without a part that does not turn there is no key to expand.
+      const auto expands = [&](const SeqStep& seq) {
+        return d.nope_dim > 0 && seq.count > d.crossover();
+      };
       const bool any = std::any_of(step.batch.seqs.begin(), step.batch.seqs.end(), expands);
       if (!any || cpu.measuring()) absorbed(step.batch, q, out);
       for (const SeqStep& seq : step.batch.seqs) {
@@ -301,10 +311,12 @@ struct Mla {
     const MlaDims d = dims_of(weights.config);
     const auto rows = cpu.take_matrix(x.extent(0), d.row());
     cpu.linear<Formats>(x, {weights.wkv_a.into(rows)});
-    cpu.each_row(x.extent(0), d.row() * 4, [&](Dim t) {
-      cpu.rows().rms_norm(rows.row(t), weights.norm.gain.data(), d.kv_rank, weights.norm.epsilon,
-                          rows.row(t));
-    });
+    if constexpr (Spec.latent_norm) {
+      cpu.each_row(x.extent(0), d.row() * 4, [&](Dim t) {
+        cpu.rows().rms_norm(rows.row(t), weights.norm.gain.data(), d.kv_rank, weights.norm.epsilon,
+                            rows.row(t));
+      });
+    }
     rotate_heads(cpu, weights, step, rows, d.kv_rank, 1, d.row());
     append_rows(cpu, store, slot, 0, step.batch, rows);
   }
@@ -319,9 +331,10 @@ struct Mla {
     const Dim tokens = q.extent(0);
     const auto queries = cpu.take_matrix(tokens, heads * d.row());
     const auto latents = cpu.take_matrix(tokens, heads * d.kv_rank);
-    cpu.linear_heads<Formats>(weights.k_b, q, d.query(), queries, d.row());
+    if (d.nope_dim > 0) cpu.linear_heads<Formats>(weights.k_b, q, d.query(), queries, d.row());
     cpu.each_row(tokens, heads * d.rope_dim, [&](Dim t) {
       for (Dim h = 0; h < heads; ++h) {
+        if (d.nope_dim == 0) std::fill_n(queries.row(t) + h * d.row(), d.kv_rank, 0.0f);
         std::copy_n(q.row(t) + h * d.query() + d.nope_dim, d.rope_dim,
                     queries.row(t) + h * d.row() + d.kv_rank);
       }
