@@ -64,6 +64,8 @@ class Decoder {
     std::size_t weights = 0;
     Slot slot;
   };
+  // The rows of each store, one entry for every layer that owns some.
+  using Slots = std::array<std::vector<RowSpec>, static_cast<std::size_t>(kinds::stores)>;
   struct Bound {
     Dim width = 0, vocab = 0;
     Dim context = 0;  // what the checkpoint was trained for; 0: not stated
@@ -74,7 +76,7 @@ class Decoder {
     float logit_cap = 0;         // logits become cap * tanh(logits / cap); 0: they stay
     typename Norm::Weights norm;
     std::vector<RotaryFrequencies> rotaries;
-    std::array<std::vector<RowSpec>, static_cast<std::size_t>(kinds::stores)> slots;
+    Slots slots;
     std::size_t bytes = 0;
     std::uint64_t fingerprint = 0;  // of what cached rows mean
 
@@ -100,11 +102,7 @@ class Decoder {
     const ConfigStorage storage(source);
     const ModelConfig config = storage.view();
     check_plan(config);
-    if (const std::optional<Pin> pin = first_broken_pin(config)) {
-      fail<ShapeError>(source.origin(), ": metadata key \"", config.architecture, ".", pin->key,
-                       "\" must be ", pin->pinned, " as this model type pins it, it is ",
-                       pin->found, "; use the type that takes its sizes from the checkpoint");
-    }
+    check_pins(config, source.origin());
     auto bound = std::make_shared<Bound>();
     Loader<formats> loader(source, executor);
     read(config, loader, *bound);
@@ -147,18 +145,26 @@ class Decoder {
   }
   // Bytes of cache that a session with these limits will hold.
   std::size_t cache_bytes(const Limits& limits, std::string_view element = {}) const {
-    check(limits);
-    std::size_t total = 0;
-    const auto add = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-      using Store = std::tuple_element_t<I, typename kinds::Stores>;
-      total =
-          checked_add(total, Store::bytes(bound_->slots[I], limits, element_tags<Store>(element)));
-    };
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (add(std::integral_constant<std::size_t, I>{}), ...);
+    return bytes_of(bound_->slots, limits, element);
+  }
+  // The same of a model with this configuration, without a checkpoint. LoadError or ShapeError name
+  // the key that is missing or that this type pins to another number.
+  static std::size_t cache_bytes(const ModelConfig& config, const Limits& limits,
+                                 std::string_view element = {}) {
+    check_plan(config);
+    check_pins(config, "the configuration");
+    Slots slots;
+    const int layers = config.layers();
+    for (int i = 0; i < layers; ++i) {
+      const LayerRef ref = Plan.at(i, config);
+      if (ref.source != i) continue;
+      kinds::visit(ref.kind, [&](auto k) {
+        using Mixer = typename kinds::template At<k>::Mixer;
+        slots[static_cast<std::size_t>(kinds::template store_of<k>)].push_back(
+            Mixer::rows(Mixer::Config::read(config, i)));
+      });
     }
-    (std::make_index_sequence<static_cast<std::size_t>(kinds::stores)>{});
-    return total;
+    return bytes_of(slots, limits, element);
   }
   const std::shared_ptr<const Bound>& bound() const { return bound_; }
 
@@ -184,6 +190,26 @@ class Decoder {
                         " ", fault, " (kind ", ref.kind, ", source ", ref.source, ")");
       }
     }
+  }
+  static void check_pins(const ModelConfig& config, std::string_view origin) {
+    if (const std::optional<Pin> pin = first_broken_pin(config)) {
+      fail<ShapeError>(origin, ": metadata key \"", config.architecture, ".", pin->key,
+                       "\" must be ", pin->pinned, " as this model type pins it, it is ",
+                       pin->found, "; use the type that takes its sizes from the checkpoint");
+    }
+  }
+  static std::size_t bytes_of(const Slots& slots, const Limits& limits, std::string_view element) {
+    check(limits);
+    std::size_t total = 0;
+    const auto add = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+      using Store = std::tuple_element_t<I, typename kinds::Stores>;
+      total = checked_add(total, Store::bytes(slots[I], limits, element_tags<Store>(element)));
+    };
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (add(std::integral_constant<std::size_t, I>{}), ...);
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(kinds::stores)>{});
+    return total;
   }
   static void check_shared(const ModelConfig& config, int layer, int owner, const RowSpec& reader,
                            const RowSpec& owned) {
