@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the example `generate` and lets the shipped model tell a story: bash examples/demo.sh [prompt]
+# Builds the example `quickstart` and lets the shipped model tell a story: bash examples/demo.sh [prompt]
 # The build tree is build/demo, or the one that TENON_BUILD_DIR names.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -12,9 +12,9 @@ echo "-- building the example in $build"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! { cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DTENON_BUILD_TESTS=OFF -DTENON_BUILD_BENCH=OFF \
-    && cmake --build "$build" -j "$jobs" --target generate; } > "$log" 2>&1; then
+    && cmake --build "$build" -j "$jobs" --target quickstart; } > "$log" 2>&1; then
   cat "$log" >&2
   exit 1
 fi
-echo "-- generate examples/models/story.gguf --prompt \"$prompt\""
-"$build/examples/generate" examples/models/story.gguf --prompt "$prompt"
+echo "-- quickstart examples/models/story.gguf \"$prompt\""
+"$build/examples/quickstart" examples/models/story.gguf "$prompt"

@@ -1,4 +1,4 @@
-// Tells a story with the model in this folder: quickstart examples/models/story.gguf
+// Tells a story with the model in this folder: quickstart examples/models/story.gguf "One day"
 #include <iostream>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/llama.hpp>
@@ -17,7 +17,7 @@ using Story = tenon::zoo::Llama<tenon::Contiguous<tenon::F16>, tenon::Q8_0,
 int main(int argc, char** argv) try {
   const std::string path = argc > 1 ? argv[1] : "examples/models/story.gguf";
   if (path == "--help") {
-    std::cout << "usage: quickstart [MODEL]\n";
+    std::cout << "usage: quickstart [MODEL [PROMPT]]\n";
     return 0;
   }
   const auto file = tenon::Gguf::open(path);
@@ -28,7 +28,7 @@ int main(int argc, char** argv) try {
   tenon::TextOptions options;
   options.generate.max_tokens = 200;
   options.generate.sampling = {.temperature = 0.7, .top_p = 0.95, .seed = 7};
-  const std::string prompt = "Once upon a time";
+  const std::string prompt = argc > 2 ? argv[2] : "Once upon a time";
   std::cout << prompt;
   generate_text(session, tokenizer, prompt, options,
                 [](std::string_view piece) { std::cout << piece << std::flush; });
