@@ -101,7 +101,9 @@ int main(int argc, char** argv) {
   app.add_option("--ctx", o.context,
                  "tokens of context; 0: what the model was trained for, up to 4096")
       ->capture_default_str();
-  app.add_option("--cache", o.cache, "format of cached keys and values: f32, f16 or q8_0")
+  app.add_option("--cache", o.cache,
+                 "format of cached rows (f32, f16, bf16, q8_0, q4_0, fp8_e4m3, fp8_e5m2), or of "
+                 "keys/values")
       ->capture_default_str();
   app.add_flag("--ids", o.ids, "print the generated token ids instead of text");
   app.add_flag("--stats", o.stats, "print speed and memory on stderr");

@@ -128,7 +128,9 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--chunk", o.chunk, "tokens fed at a time; 0: up to 256. Changes no result")
       ->capture_default_str();
-  app.add_option("--cache", o.cache, "format of cached keys and values: f32, f16 or q8_0")
+  app.add_option("--cache", o.cache,
+                 "format of cached rows (f32, f16, bf16, q8_0, q4_0, fp8_e4m3, fp8_e5m2), or of "
+                 "keys/values")
       ->capture_default_str();
   app.add_option("--activations", o.activations,
                  "with block-quantized weights: int8 or f32 (exact)")

@@ -29,12 +29,13 @@ refuses() {
   grep -qF -- "$part" "$work/err" || complain "$* does not mention '$part': $(cat "$work/err")"
 }
 
-for program in generate score tokenize inspect quantize; do
+for program in generate score tokenize inspect quantize custom_mask variants; do
   "$bin/$program" --help > "$work/out" 2> "$work/err" || complain "$program --help exited with $?"
   [[ -s $work/out && ! -s $work/err ]] || complain "$program --help must print to stdout only"
   refuses required "$bin/$program"
 done
-gives 'usage: quickstart [MODEL]' "$bin/quickstart" --help
+gives 'usage: quickstart [MODEL [PROMPT]]' "$bin/quickstart" --help
+gives 'usage: compose_hybrid [MODEL]' "$bin/compose_hybrid" --help
 refuses 'nothing of that name' "$bin/quickstart" "$work/absent.gguf"
 refuses --no-such "$bin/generate" "$model" --no-such
 
@@ -82,6 +83,11 @@ mkfifo "$work/pipe"
 refuses 'regular file' "$bin/quantize" "$model" "$work/pipe" q8_0
 refuses 'could not be written' bash -c '"$0" --help > /dev/full' "$bin/generate"
 refuses 'could not be written' bash -c '"$0" "$1" > /dev/full' "$bin/generate" "$model"
+refuses 'nothing of that name' "$bin/quickstart" "$work/absent.gguf" 'Once upon a time'
+refuses 'nothing of that name' "$bin/compose_hybrid" "$work/absent.gguf"
+refuses 'sliding_window' "$bin/compose_hybrid" "$model"
+refuses 'nothing of that name' "$bin/custom_mask" "$model" "$work/absent.txt"
+refuses 'runs' "$bin/variants" "$work" "$model" --runs 0
 [[ ! -e $work/out.gguf ]] || complain 'a refused quantize left a file'
 
 # The shipped model.
@@ -99,12 +105,44 @@ gives "$warm" "$bin/generate" "$model" --temperature 0.8 --top-p 0.9 --seed 3 --
 gives 392 "$bin/generate" "$model" --prompt '' --ids --max-tokens 1 # of the start token alone: Once
 "$bin/generate" "$model" --stats --max-tokens 20 2>&1 > /dev/null | grep 'read bandwidth' > /dev/null || complain 'generate --stats'
 printf 'Once upon a time there was a king' > "$work/text"
+for _ in {1..20}; do printf 'Once upon a time there was a little girl. She had a big red ball. '; done > "$work/long"
 alone=$("$bin/score" "$model" --text-file "$work/text" --perplexity)
 gives "$alone" "$bin/score" "$model" --text-file "$work/text" --perplexity --logits "$work/logits.npy"
 [[ -s $work/logits.npy ]] || complain 'score --logits'
 "$bin/inspect" "$model" --ctx 100 | grep 'memory for --ctx 100' > /dev/null || complain 'inspect --ctx'
 "$bin/quickstart" "$model" | grep '^Once upon a time' > /dev/null || complain 'quickstart'
+"$bin/quickstart" "$model" 'One day' | grep '^One day' > /dev/null || complain 'quickstart with a prompt'
 "$bin/quantize" "$model" "$work/out.gguf" q4_0 > /dev/null && "$bin/inspect" "$work/out.gguf" > /dev/null || complain quantize
+
+# Cache bytes from types alone. 36 layers: 2 x 8 heads x 128 values x 2 bytes each; against 12 layers
+# of 1024 rows and one that keeps all, each row 2 x 128 values of 34 bytes in 32, a page number per 16.
+gives '36 layers     per token B      fixed B    at 2048, B    at 8192, B
+gqa-8 f16       147456.00            0      301989888     1207959552
+hybrid q8_0        272.25      3342336        3899904        5572608
+at 2048 tokens the hybrid'"'"'s cache is 77.4 times smaller
+at 8192 tokens the hybrid'"'"'s cache is 216.8 times smaller' "$bin/compose_hybrid"
+
+# A user's mask: the causal line is what `score` says; whoever sees less predicts worse.
+perplexities=$("$bin/custom_mask" "$model" "$work/long" | sed 's/.*perplexity //')
+gives "$(head -1 <<< "$perplexities")" bash -c '"$@" | sed "s/.*perplexity //"' - "$bin/score" "$model" \
+  --text-file "$work/long" --cache f16 --perplexity
+[[ $(wc -l <<< "$perplexities") == 3 && $(sort -g <<< "$perplexities") == "$perplexities" ]] || complain "custom_mask: $perplexities"
+"$bin/custom_mask" "$model" | grep '^dilated ' > /dev/null || complain 'custom_mask without a text'
+
+# Attention variants: what is missing is named and left out; of what is there all but the speed is exact.
+refuses 'none was found' bash -c '"$0" "$1" "$2" 2>&1 > /dev/null | tail -1 >&2; exit "${PIPESTATUS[0]}"' "$bin/variants" "$work" "$work/long"
+if [[ -f $shared/models/trained/story-cla.gguf ]]; then
+  mkdir "$work/some" && ln -s "$(realpath "$shared")/models/trained/story-mla.gguf" "$work/some"
+  "$bin/variants" "$work/some" "$work/long" --runs 1 --tokens 20 > "$work/out" 2> "$work/err" || complain 'variants of one model'
+  [[ $(wc -l < "$work/err") == 3 && $(grep -c '^story-' "$work/out") == 1 ]] || complain 'variants must go on without missing models'
+  grep -q 'story-mha.gguf is missing' "$work/err" || complain 'variants must name the missing models'
+  "$bin/variants" "$shared/models/trained" "$shared/data/stories/eval.txt" --runs 1 --tokens 20 --svg "$work/chart.svg" > "$work/out" || complain variants
+  gives 'story-mha   MHA              1082688      7.1745      2304 + 0      2304 + 0
+story-gqa   GQA              1706240      6.2528      1024 + 0      1024 + 0
+story-mla   MLA              1073664      7.6664       480 + 0       480 + 0
+story-cla   CLA + local      1115776      7.4464   256 + 32768   256 + 32768' bash -c 'grep ^story- "$0" | sed "s/ *[0-9]*$//"' "$work/out"
+  cmp "$work/chart.svg" "$(dirname "$model")/../variants.svg" || complain 'variants --svg differs from examples/variants.svg'
+fi
 
 # The reference text, where it is: perplexity to four digits, and greedy ids.
 if [[ -f $shared/models/stories260K.gguf ]]; then

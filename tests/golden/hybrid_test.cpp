@@ -12,10 +12,14 @@ TEST_CASE("story-cla: logits, greedy ids, perplexity", "[golden]") {
 TEST_CASE("story-cla: cache bytes", "[golden]") {
   const auto file = shared_file("models/trained/story-cla.gguf");
   if (file.empty()) return;
-  const auto model = zoo::Hybrid<>::bind(Gguf::open(file));
+  const auto source = Gguf::open(file);
+  const auto model = zoo::Hybrid<>::bind(source);
+  const ConfigStorage config(source);
   // Two windows of 64 rows and one layer that keeps all, two key heads of 32 values each, 16 bits.
   for (const int context : {64, 128, 512}) {
     const Limits limits{.seqs = 1, .context = context, .step_tokens = 1};
-    CHECK(model.cache_bytes(limits, "f16") == 32768 + 256 * static_cast<std::size_t>(context));
+    const std::size_t expected = 32768 + 256 * static_cast<std::size_t>(context);
+    CHECK(model.cache_bytes(limits, "f16") == expected);
+    CHECK(zoo::Hybrid<>::cache_bytes(config.view(), limits, "f16") == expected);
   }
 }

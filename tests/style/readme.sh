@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks ROOT/README.md against the files it speaks of: bash readme.sh ROOT
 #
-# It must name the two commands, each on a line of its own. A fenced block right below
+# It must name the two commands, each on a line of its own, and every architecture of the zoo. A fenced block right below
 #   <!-- file: PATH -->          must be that file, character for character;
 #   <!-- file: PATH [name] -->   must be its region between two lines `// [name]`, less the
 #                                indentation of the region's first line.
@@ -17,6 +17,11 @@ complain() {
 
 for command in 'bash examples/demo.sh' 'bash tests/check.sh'; do
   grep -qFx "$command" README.md || complain "the line \`$command\` must be there, it is not"
+done
+
+# Every architecture that the zoo opens is in the table of what works.
+for name in $(grep -o 'Entry<"[^"]*"' include/tenon/zoo/registry.hpp 2> /dev/null | cut -d'"' -f2); do
+  grep -qF "\`$name\`" README.md || complain "the architecture \`$name\` of zoo/registry.hpp must be named, it is not"
 done
 
 # Writes the blocks to $work/0, $work/1, ... and prints their "line PATH [name]".
