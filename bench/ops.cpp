@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "machine_bounds.hpp"
+#include "tenon/core/cpu_count.hpp"
 #include "tenon/core/thread_team.hpp"
 #include "tenon/kernels/linear.hpp"
 

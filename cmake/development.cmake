@@ -18,6 +18,8 @@ add_library(tenon_development INTERFACE)
 target_link_libraries(tenon_development INTERFACE tenon::tenon)
 target_compile_options(tenon_development INTERFACE ${tenon_warnings} $<$<BOOL:${TENON_WERROR}>:-Werror>)
 
+target_link_libraries(tenon_compiled PRIVATE $<BUILD_INTERFACE:tenon_development>)
+
 if(TENON_SANITIZE STREQUAL "address")
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(TENON_SANITIZE STREQUAL "thread")

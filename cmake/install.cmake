@@ -1,5 +1,6 @@
-# What `cmake --install` lays down: headers, the CMake package, the pkg-config file. All of it is
-# independent of the architecture and of where the tree is moved to.
+# What `cmake --install` lays down: headers, the CMake package, the pkg-config file, and the libraries
+# of tenon::compiled and tenon::zoo unless TENON_INSTALL_COMPILED is off. All of it may be moved to another place,
+# and all but those libraries is independent of the architecture.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -8,6 +9,10 @@ set(pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
 
 install(TARGETS tenon EXPORT tenonTargets FILE_SET HEADERS)
 install(EXPORT tenonTargets NAMESPACE tenon:: DESTINATION ${package_dir})
+if(TENON_INSTALL_COMPILED)
+  install(TARGETS tenon_compiled tenon_zoo EXPORT tenonCompiledTargets)
+  install(EXPORT tenonCompiledTargets NAMESPACE tenon:: DESTINATION ${package_dir})
+endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tenonConfig.cmake.in tenonConfig.cmake
                               INSTALL_DESTINATION ${package_dir})

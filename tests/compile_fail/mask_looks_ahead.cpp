@@ -1,4 +1,4 @@
-// expect: tenon: a mask that looks ahead needs whole sequences in one step
+// expect: tenon: a Mask that looks ahead must provide `bool complete(int base, int count) const`
 #include <tenon/zoo/llama.hpp>
 using namespace tenon;
 

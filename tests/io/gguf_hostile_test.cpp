@@ -1,5 +1,6 @@
 // GGUF files that lie. Each is refused by a LoadError that names what is wrong; none crashes, hangs
 // or makes the reader allocate more than its own size justifies.
+#include <tenon/io/ggml_types.hpp>
 #include <tenon/io/gguf.hpp>
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // What is written reads back the same; what cannot be written is refused and leaves no trace.
 #include <tenon/io/gguf.hpp>
 #include <tenon/io/gguf_writer.hpp>
+#include <tenon/io/replace_file.hpp>
 
 #include <cstdint>
 #include <filesystem>

@@ -2,6 +2,7 @@
 // outputs at once, formats of a user, broken activations.
 #include "catch.hpp"
 #include "kernels/weights.hpp"
+#include "tenon/kernels/every_format.hpp"
 
 using namespace weights;
 

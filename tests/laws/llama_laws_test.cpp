@@ -5,7 +5,8 @@
 
 #include "golden/reference.hpp"
 #include "model/synthetic.hpp"
-#include "tenon/zoo/registry.hpp"
+#include "tenon/model/registry.hpp"
+#include "tenon/zoo/llama.hpp"
 
 using namespace tenon;
 using reference::Logits;
@@ -75,7 +76,7 @@ TEMPLATE_TEST_CASE("chunks, threads, instruction sets and AnyModel change no bit
                    F16, Bf16, Q8_0, Q4_0, Q4_1) {
   const synthetic::Llama source(sizes, TestType::ggml_type);
   const auto model = zoo::Llama<>::bind(source);
-  const AnyModel any = zoo::All::load(source);
+  const AnyModel any = Registry<Entry<"llama", zoo::Llama<>>>::load(source);
   SerialExecutor serial;
   ThreadTeam two(2), three(3);
   Backwards backwards(3);

@@ -3,7 +3,8 @@
 
 #include "catch.hpp"
 #include "model/synthetic.hpp"
-#include "tenon/zoo/registry.hpp"
+#include "tenon/model/registry.hpp"
+#include "tenon/zoo/llama.hpp"
 
 using namespace tenon;
 using Catch::Matchers::Contains;
@@ -97,8 +98,10 @@ TEST_CASE("missing, extra and misshapen tensors are named", "[bind]") {
   CHECK_THAT(
       refusal([](auto& s) { s.edit("blk.1.ffn_up.weight").name = "blk.1.ffn_sideways.weight"; }),
       Contains("blk.1.ffn_up.weight must be there"));
-  CHECK_THAT(refusal([](auto& s) { s.matrix("blk.0.attn_q.bias", 4, 4); }),
-             Contains("blk.0.attn_q.bias [4, 4] has no place"));
+  CHECK_THAT(refusal([](auto& s) { s.matrix("blk.0.attn_q.scale", 4, 4); }),
+             Contains("blk.0.attn_q.scale [4, 4] has no place"));
+  CHECK_THAT(refusal<ShapeError>([](auto& s) { s.vector("blk.0.attn_q.bias", 4); }),
+             Contains("blk.0.attn_q.bias must have shape [64]"));
   CHECK_THAT(
       refusal<ShapeError>([](auto& s) {
         std::swap(s.edit("blk.0.ffn_up.weight").shape[0], s.edit("blk.0.ffn_up.weight").shape[1]);

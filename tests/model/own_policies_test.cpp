@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "golden/reference.hpp"
 #include "model/synthetic.hpp"
+#include "tenon/kernels/every_format.hpp"  // for programs that link tenon::compiled
 #include "tenon/zoo/llama.hpp"
 
 using namespace tenon;

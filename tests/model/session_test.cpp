@@ -6,7 +6,8 @@
 #include "catch.hpp"
 #include "golden/reference.hpp"
 #include "model/synthetic.hpp"
-#include "tenon/zoo/registry.hpp"
+#include "tenon/model/registry.hpp"
+#include "tenon/zoo/llama.hpp"
 
 using namespace tenon;
 using Catch::Matchers::Contains;

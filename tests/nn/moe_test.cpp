@@ -14,6 +14,7 @@
 #include "allocations.hpp"
 #include "catch.hpp"
 #include "kernels/weights.hpp"
+#include "tenon/core/thread_team.hpp"
 #include "tenon/model/config_storage.hpp"
 #include "tenon/model/loader.hpp"
 
@@ -145,13 +146,15 @@ struct Run {
   int threads = 1;
   bool accumulate = false;
   float before = 0;
-  int room = 0;  // tokens that scratch is measured for; 0: as many as there are
+  int room = 0;              // tokens that scratch is measured for; 0: as many as there are
+  Executor* team = nullptr;  // instead of `threads` that run one after another
 };
 template <class M, class W>
 std::vector<float> run(const W& w, const std::vector<float>& x, Dim width, const Run& how = {}) {
   const Dim tokens = static_cast<Dim>(x.size()) / width;
   std::vector<float> y(x.size(), how.before);
-  weights::Backwards team(how.threads);
+  weights::Backwards serial(how.threads);
+  Executor& team = how.team != nullptr ? *how.team : serial;
   Workspace unbacked;
   Cpu measure(how.isa, how.activations, team, unbacked);
   const Dim room = how.room == 0 ? tokens : how.room;
@@ -523,6 +526,10 @@ TEST_CASE("moe: a token's result does not depend on the batch or the threads", "
         several.threads = threads;
         REQUIRE(same_bits(run<DeepSeek>(w, x, s.width, several), all));
       }
+      ThreadTeam team(3);
+      Run threaded = base;
+      threaded.team = &team;
+      REQUIRE(same_bits(run<DeepSeek>(w, x, s.width, threaded), all));
     }
   }
 }

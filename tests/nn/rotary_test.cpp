@@ -243,7 +243,7 @@ TEST_CASE("divisors come from the tensor a policy names", "[rotary]") {
   CHECK(y[6] == x[6]);
   CHECK(y[7] == x[7]);
   CHECK(y[4] != x[4]);
-  CHECK(bound(WindowRope{}) == plain);
+  CHECK(bound(LocalRope{}) == plain);
 
   const std::vector<ConfigEntry> longer{number("context_length", 131072),
                                         number("rope.scaling.original_context_length", 4096),
@@ -265,13 +265,13 @@ TEST_CASE("divisors come from the tensor a policy names", "[rotary]") {
 
 TEST_CASE("policies read their own keys and refuse what they do not do", "[rotary]") {
   const auto local =
-      policy<WindowRope>({number("rope.freq_base", 1e6), number("rope.dimension_count", 32),
-                          number("rope.dimension_count_swa", 16),
-                          text("rope.scaling.type", "linear"), number("rope.scaling.factor", 8)});
+      policy<LocalRope>({number("rope.freq_base", 1e6), number("rope.dimension_count", 32),
+                         number("rope.dimension_count_swa", 16),
+                         text("rope.scaling.type", "linear"), number("rope.scaling.factor", 8)});
   CHECK(local.base == 10000);
   CHECK(local.rope_dim == 16);
-  CHECK(policy<WindowRope>({number("rope.freq_base_swa", 500)}).base == 500);
-  CHECK(policy<WindowRope>({number("rope.dimension_count", 24)}).rope_dim == 24);
+  CHECK(policy<LocalRope>({number("rope.freq_base_swa", 500)}).base == 500);
+  CHECK(policy<LocalRope>({number("rope.dimension_count", 24)}).rope_dim == 24);
   CHECK(policy<Rope>({number("rope.scaling.factor", 8)}).factor == 8);  // no type: linear
   CHECK(policy<Rope>({text("rope.scaling.type", "linear"), number("rope.scaling.factor", 8)})
             .frequencies(4, {})
@@ -298,5 +298,5 @@ TEST_CASE("policies read their own keys and refuse what they do not do", "[rotar
   }
   CHECK_THROWS_AS(Rope{.rope_dim = 7}.frequencies(16, {}), ShapeError);
   CHECK_THROWS_AS(Rope{.rope_dim = 18}.frequencies(16, {}), ShapeError);
-  CHECK_THROWS_AS(WindowRope{.rope_dim = 18}.frequencies(16, {}), ShapeError);
+  CHECK_THROWS_AS(LocalRope{.rope_dim = 18}.frequencies(16, {}), ShapeError);
 }

@@ -1,7 +1,8 @@
 // The compositions that the README shows.
 #include "catch.hpp"
 #include "model/synthetic.hpp"
-#include "tenon/zoo/registry.hpp"
+#include "tenon/model/registry.hpp"
+#include "tenon/zoo/llama.hpp"
 
 using namespace tenon;
 

@@ -45,10 +45,14 @@ if [[ -z $headers ]]; then
   exit 1
 fi
 
+# What the files of cmake/compiled include, one a line.
+compiled=$(sed -n 's|^#include "tenon/\(.*\)"$|\1|p' cmake/compiled/*.cpp | sort)
+
 check_headers() {
   # One pass over all lines of all headers.
   (cd include/tenon && awk -v layers="$layers" -v outside="$outside" -v max_lines="$max_lines" \
-      -v long_headers="$long_headers" -v max_macros="$max_macros" -v all="$headers" '
+      -v long_headers="$long_headers" -v max_macros="$max_macros" -v all="$headers" \
+      -v compiled="$compiled" '
     function complain(line, text) { print "include/tenon/" FILENAME ":" line ": " text }
     function folder_of(path) { return path ~ /\// ? substr(path, 1, index(path, "/") - 1) : "" }
     # a/b/../c becomes a/c
@@ -62,8 +66,19 @@ check_headers() {
       if (file == "") return
       if (lines > max_lines && index(" " long_headers " ", " " file " ") == 0)
         print "include/tenon/" file ":" lines ": a header must have at most " max_lines " lines, this one has " lines "; give each job a header of its own"
-      if (!once && file !~ /\.inl$/)
+      if (!once && (file !~ /\.inl$/ || defines(file)))
         print "include/tenon/" file ":1: `#pragma once` is missing"
+      if (defines(file)) {
+        header = file; sub(/\.inl$/, ".hpp", header)
+        if (!((header, file) in included))
+          print "include/tenon/" header ":1: it must end by including " file ", unless TENON_COMPILED is defined"
+        if (units[file] != 1)
+          print "include/tenon/" file ":1: one file of cmake/compiled must include it, " units[file] + 0 " do"
+      }
+    }
+    # x.inl beside x.hpp holds its definitions; any other .inl is text to be included many times.
+    function defines(path) {
+      return sub(/\.inl$/, ".hpp", path) && (path in exists)
     }
     BEGIN {
       n = split(layers, rows, "\n")
@@ -80,6 +95,8 @@ check_headers() {
       }
       n = split(all, rows, "\n")
       for (i = 1; i <= n; ++i) exists[rows[i]] = 1
+      n = split(compiled, rows, "\n")
+      for (i = 1; i <= n; ++i) ++units[rows[i]]
     }
     FNR == 1 {
       finish()
@@ -109,6 +126,7 @@ check_headers() {
       path = file; sub(/[^\/]*$/, "", path)
       path = normal(path target)
       if (!(path in exists)) { complain(FNR, "\"" target "\" is no header of the library"); next }
+      included[file, path] = 1
       there = folder_of(path)
       if (here == "") next
       if (there == "") complain(FNR, here "/ must not include the umbrella \"" target "\"")

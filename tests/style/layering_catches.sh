@@ -23,6 +23,8 @@ catches() {
 }
 
 cp -r "$1/include" "$work/include"
+mkdir "$work/cmake"
+cp -r "$1/cmake/compiled" "$work/cmake/compiled"
 echo '#pragma once' > "$work/include/tenon/everything.hpp"
 bash "$check" "$work" > /dev/null || { echo "the headers themselves break the rules"; exit 1; }
 
@@ -39,6 +41,11 @@ catches 'the macro MIN must have the prefix' core/probe.hpp '#define MIN(a, b) a
 catches 'macros may be defined, there are' core/probe.hpp "$(printf '#define TENON_M%d\n' {1..12})"
 catches 'at most 400 lines, this one has 401' core/probe.hpp "$(yes '//' | head -n 400)"
 catches 'the folder shapes/ has no line' shapes/probe.hpp ''
+echo '// no guard' > "$work/include/tenon/core/probe.inl"
+catches 'it must end by including core/probe.inl' core/probe.hpp ''
+catches 'one file of cmake/compiled must include it, 0 do' core/probe.hpp '#include "probe.inl"'
+catches 'core/probe.inl:1: `#pragma once` is missing' core/probe.hpp '#include "probe.inl"'
+rm "$work/include/tenon/core/probe.inl"
 catches 'not "util"' core/string_utils.hpp ''
 catches 'not "v2"' io/reader_v2.hpp ''
 

@@ -55,35 +55,83 @@ struct AttentionScratch {
   }
 };
 
-// Rows of one head in one tile as floats: in place when the cache has them so, else in scratch.
-struct TileRows {
-  const float* row0;  // where row 0 of the tile would be
-  Dim stride;         // floats
-};
+// Reads one plane of a sequence tile by tile: rows where they lie when the leaves know the format,
+// else decoded in scratch.
 template <RowReader C>
-TileRows load_tile(const RowOps& ops, const C& cache, SeqId seq, int slot, int plane, int tile,
-                   Rows rows, Dim first, Dim dim, float* scratch) {
-  const auto tag = cache.tags()[static_cast<std::size_t>(plane)];
-  const RowCodec& codec = row_codec_of<typename C::Formats>(tag);
-  const std::size_t stride = cache.row_stride(slot, plane);
-  if (codec.floats && cache.contiguous_from(rows.low) >= rows.high - rows.low) {
-    const auto step = static_cast<Dim>(stride / sizeof(float));
-    const auto* row = reinterpret_cast<const float*>(cache.row(seq, slot, plane, rows.low));
-    return {row + first - (rows.low - tile) * step, step};
+class PlaneReader {
+ public:
+  // `dim` values of a head are read, of which `part` may be read alone.
+  PlaneReader(const RowOps& ops, const C& cache, SeqId seq, int slot, int plane, Dim dim, Dim part,
+              float* scratch)
+      : ops_(ops),
+        cache_(cache),
+        seq_(seq),
+        slot_(slot),
+        plane_(plane),
+        dim_(dim),
+        codec_(row_codec_of<typename C::Formats>(cache.tags()[static_cast<std::size_t>(plane)])),
+        stride_(static_cast<Dim>(cache.row_stride(slot, plane))),
+        scratch_(scratch) {
+    const bool sixteens = dim % 16 == 0 && part % 16 == 0;
+    if (sixteens || codec_.elements == TileElements::f32) elements_ = codec_.elements;
   }
-  for (int r = rows.low; r < rows.high;) {
-    const int run = (std::min)(cache.contiguous_from(r), rows.high - r);
-    const std::byte* row = cache.row(seq, slot, plane, r);
-    for (int i = 0; i < run; ++i, row += stride) {
-      codec.load(ops, row, first, dim, scratch + (r + i - tile) * dim);
-    }
-    r += run;
-  }
-  return {scratch, dim};
-}
 
-// What one call of AttentionBlock::run computes: query heads [head, head + heads), which read one
-// key/value head, of `count` tokens of one sequence.
+  // Rows that locate() finds, or else those that load() makes.
+  TileElements elements(bool located) const { return located ? elements_ : TileElements::f32; }
+
+  // Where the rows of a tile lie; false when the leaves cannot read them there.
+  bool locate(int tile, Rows rows, TileRows& found) const {
+    if (elements_ == TileElements::none) return false;
+    for (int at = rows.low; at < rows.high;) {
+      const int end = at + (std::min)(cache_.contiguous_from(at), rows.high - at);
+      if (end < rows.high && end % 16 != 0) return false;
+      const std::byte* row = cache_.row(seq_, slot_, plane_, at);
+      for (int g = (at - tile) / 16; tile + 16 * g < end; ++g) {
+        found.group[g] = row + (tile + 16 * g - at) * stride_;
+      }
+      at = end;
+    }
+    // What no leaf reads may still be fetched.
+    const int first = (rows.low - tile) / 16, last = (rows.high - 1 - tile) / 16;
+    for (int g = 0; g < first; ++g) found.group[g] = found.group[first];
+    for (int g = last + 1; g < key_tile / 16; ++g) found.group[g] = found.group[last];
+    found.stride = stride_;
+    found.first = 0;
+    return true;
+  }
+  // The same as floats of one head, whose first value is `first`.
+  TileRows load(int tile, Rows rows, Dim first) const {
+    for (int r = rows.low; r < rows.high;) {
+      const int run = (std::min)(cache_.contiguous_from(r), rows.high - r);
+      const std::byte* row = cache_.row(seq_, slot_, plane_, r);
+      for (int i = 0; i < run; ++i, row += stride_) {
+        codec_.load(ops_, row, first, dim_, scratch_ + (r + i - tile) * dim_);
+      }
+      r += run;
+    }
+    TileRows loaded{};
+    for (int g = 0; g < key_tile / 16; ++g) {
+      loaded.group[g] = reinterpret_cast<const std::byte*>(scratch_ + 16 * g * dim_);
+    }
+    loaded.stride = dim_ * static_cast<Dim>(sizeof(float));
+    return loaded;
+  }
+
+ private:
+  const RowOps& ops_;
+  const C& cache_;
+  SeqId seq_;
+  int slot_, plane_;
+  Dim dim_;
+  const RowCodec& codec_;
+  Dim stride_;
+  float* scratch_;
+  TileElements elements_ = TileElements::none;
+};
+
+// What one call of AttentionBlock::run computes, for `count` tokens of one sequence: query heads
+// [head, head + heads), which read key/value head kv_head. Of several kv_heads the query heads are
+// whole groups, `heads` of each; vectors are ordered by key/value head, token, query head.
 struct QueryBlock {
   SeqId seq{};
   int cached = 0;  // rows of the sequence, those of the step included
@@ -92,35 +140,47 @@ struct QueryBlock {
   int count = 0;
   Dim kv_head = 0;
   Dim head = 0, heads = 0;
-  Dim vectors() const { return count * heads; }
+  Dim kv_heads = 1;
+  Dim each() const { return count * heads; }  // vectors of one key/value head
+  Dim vectors() const { return kv_heads * each(); }
+  int token_of(Dim i) const { return static_cast<int>(i % each() / heads); }
+  Dim head_of(Dim i) const { return head + i / each() * heads + i % heads; }
 };
 
 // Query vectors that share the loading of each tile; no result depends on their number.
 inline constexpr Dim block_vectors = 64;
 inline constexpr int block_tokens = 16;
 
-// How a step is cut into blocks: whole groups of heads while there are blocks enough for all
-// workers.
+// How a step is cut into blocks: as many key/value heads as a block has vectors for, so that rows
+// are read as they lie, but blocks enough for all workers, for which groups are cut up too.
 struct Blocking {
-  Dim heads = 1;   // query heads of a block, within one group
-  int tokens = 1;  // tokens of a block
+  Dim heads = 1;     // query heads of a block of one group
+  int tokens = 1;    // tokens of a block
+  Dim kv_heads = 1;  // more than one only of whole groups
 
   static Blocking of(const AttentionShape& shape, const Step& step, int workers) {
     const Dim group = shape.group();
     Blocking blocking{(std::min)(group, block_vectors), 1};
     blocking.tokens = static_cast<int>(
         (std::min)(Dim{block_tokens}, (std::max)(Dim{1}, block_vectors / blocking.heads)));
+    int longest = 1;
     Dim blocks = 0;
     for (const SeqStep& seq : step.seqs) {
+      longest = (std::max)(longest, seq.count);
       blocks += ceil_div(Dim{seq.count}, Dim{blocking.tokens}) * shape.kv_heads;
     }
     const Dim parts = (std::min)(group, ceil_div(Dim{workers}, (std::max)(Dim{1}, blocks)));
     blocking.heads = (std::min)(blocking.heads, ceil_div(group, parts));
+    if (blocking.heads == group) {
+      const Dim each = group * (std::min)(blocking.tokens, longest);
+      blocking.kv_heads = (std::max)(Dim{1}, (std::min)({block_vectors / each, shape.kv_heads,
+                                                         ceil_div(blocks, Dim{workers})}));
+    }
     return blocking;
   }
 };
 
-template <RowCache C, Mask M, class S>
+template <RowReader C, Mask M, class S>
 class AttentionBlock {
  public:
   AttentionBlock(const Cpu& cpu, const C& cache, int slot, const AttentionShape& shape, float scale,
@@ -135,16 +195,16 @@ class AttentionBlock {
         scratch_(scratch) {}
 
   void run(const QueryBlock& block, MatView<const float> queries, MatView<float> outputs) const {
-    const Dim values = block.heads * shape_.key_dim;
-    for (int t = 0; t < block.count; ++t) {
-      const float* from = queries.row(block.first + t) + block.head * shape_.key_dim;
-      float* to = scratch_.queries + t * values;
-      for (Dim i = 0; i < values; ++i) to[i] = from[i] * scale_;
+    for (Dim i = 0; i < block.vectors(); ++i) {
+      const float* from =
+          queries.row(block.first + block.token_of(i)) + block.head_of(i) * shape_.key_dim;
+      float* to = scratch_.queries + i * shape_.key_dim;
+      for (Dim d = 0; d < shape_.key_dim; ++d) to[d] = from[d] * scale_;
     }
     fold(block);
     for (Dim i = 0; i < block.vectors(); ++i) {
-      const Dim head = block.head + i % block.heads;
-      float* to = outputs.row(block.first + i / block.heads) + head * shape_.value_dim;
+      const Dim head = block.head_of(i);
+      float* to = outputs.row(block.first + block.token_of(i)) + head * shape_.value_dim;
       const float denominator = denominator_of(i, static_cast<int>(head));
       cpu_.attention().divide(scratch_.total.output(i), denominator == 0 ? 1.0f : denominator,
                               shape_.value_dim, to);
@@ -152,28 +212,53 @@ class AttentionBlock {
   }
 
  private:
+  using Reader = PlaneReader<C>;
+  struct Tile {
+    int start = 0;
+    Rows keys;
+    Coverage coverage = Coverage::skip;
+    TileRows rows[2] = {};  // of keys and values, where located
+    bool located[2] = {};
+  };
+  // The planes of a block's sequence, and where reading them has come to.
+  struct Walk {
+    Reader keys, values;
+    int segment = 0;
+  };
+
   // Folds every tile that a query sees into the total state.
   void fold(const QueryBlock& block) const {
     const Dim vectors = block.vectors();
     scratch_.total.clear(vectors);
     scratch_.segment.clear(vectors);
+    const bool shared = shape_.value_plane == 0;
+    Walk walk{Reader(cpu_.rows(), cache_, block.seq, slot_, 0, shape_.key_dim,
+                     shared ? shape_.value_dim : shape_.key_dim, scratch_.key_rows),
+              Reader(cpu_.rows(), cache_, block.seq, slot_, shape_.value_plane, shape_.value_dim,
+                     shape_.value_dim, scratch_.value_rows)};
     const Rows rows{block.row, block.row + block.count};
     const Rows reach = mask_.reach(rows, block.cached);
     const int first_rows = (std::min)(tenon::first_rows(mask_), reach.low);
     const int reach_tile = reach.low / key_tile * key_tile;
-    int segment = 0;
-    for (int tile = first_rows > 0 ? 0 : reach_tile; tile < reach.high; tile += key_tile) {
-      if (tile >= first_rows && tile < reach_tile) tile = reach_tile;  // nothing seen in between
-      if (tile / segment_rows != std::exchange(segment, tile / segment_rows)) {
-        close_segment(vectors);
-      }
-      const int low = tile < first_rows ? tile : (std::max)(tile, reach.low);
-      const int high = tile < reach_tile ? first_rows : reach.high;
-      const Rows keys{low, (std::min)(tile + key_tile, high)};
-      const Coverage coverage = mask_.classify(rows, keys);
-      if (coverage != Coverage::skip) fold_tile(block, tile, keys, coverage);
+    Tile tile;
+    for (int start = first_rows > 0 ? 0 : reach_tile; start < reach.high; start += key_tile) {
+      if (start >= first_rows && start < reach_tile) start = reach_tile;  // nothing seen between
+      const int low = start < first_rows ? start : (std::max)(start, reach.low);
+      const int high = start < reach_tile ? first_rows : reach.high;
+      Tile next{start, {low, (std::min)(start + key_tile, high)}};
+      next.coverage = mask_.classify(rows, next.keys);
+      if (next.coverage == Coverage::skip) continue;
+      if constexpr (RowCache<C>) locate(walk, next);  // others make their rows when asked
+      if (tile.coverage != Coverage::skip) fold_tile(block, walk, tile, next);
+      tile = next;
     }
+    if (tile.coverage != Coverage::skip) fold_tile(block, walk, tile, tile);
     close_segment(vectors);
+  }
+  void locate(const Walk& walk, Tile& tile) const {
+    tile.located[0] = walk.keys.locate(tile.start, tile.keys, tile.rows[0]);
+    if (shape_.value_plane == 0) return;
+    tile.located[1] = walk.values.locate(tile.start, tile.keys, tile.rows[1]);
   }
   // The finished denominator of a query; a sink adds its share and has no value to add.
   float denominator_of(Dim i, int head) const {
@@ -193,48 +278,88 @@ class AttentionBlock {
     scratch_.segment.clear(vectors);
   }
 
-  void fold_tile(const QueryBlock& block, int tile, Rows rows, Coverage coverage) const {
-    const AttentionOps& ops = cpu_.attention();
-    const int low = rows.low - tile, high = rows.high - tile;
-    const auto load = [&](int plane, Dim dim, float* scratch) {
-      return load_tile(cpu_.rows(), cache_, block.seq, slot_, plane, tile, rows,
-                       block.kv_head * dim, dim, scratch);
-    };
-    const TileRows keys = load(0, shape_.key_dim, scratch_.key_rows);
-    ops.transpose_keys(keys.row0, keys.stride, low, high, shape_.key_dim, scratch_.keys);
-    ops.score(scratch_.queries, static_cast<int>(block.vectors()), scratch_.keys, low, high,
-              shape_.key_dim, scratch_.scores);
-    const TileRows values = shape_.value_plane == 0
-                                ? keys
-                                : load(shape_.value_plane, shape_.value_dim, scratch_.value_rows);
-    const std::uint64_t present = bit_range(low, high);
-    if (coverage == Coverage::full) {
-      fold_queries(block, tile, 0, static_cast<int>(block.vectors()), present, values);
+  // `next` is the tile after this one: its rows are fetched while this one's are computed on.
+  void fold_tile(const QueryBlock& block, Walk& walk, Tile& tile, const Tile& next) const {
+    if (tile.start / segment_rows != std::exchange(walk.segment, tile.start / segment_rows)) {
+      close_segment(block.vectors());
+    }
+    if constexpr (!RowCache<C>) locate(walk, tile);
+    const bool shared = shape_.value_plane == 0;
+    for (Dim k = 0; k < block.kv_heads; ++k) {
+      const Heads keys = heads_of(walk.keys, tile, next, 0, block, k, shape_.key_dim);
+      score(block, keys, tile, k);
+      const Heads values =
+          shared ? keys : heads_of(walk.values, tile, next, 1, block, k, shape_.value_dim);
+      fold_head(block, tile, k, values);
+    }
+  }
+
+  // One head's rows of a tile, those to be read next, and the leaves for them.
+  struct Heads {
+    TileRows rows, ahead;
+    const TileOps& ops;
+  };
+  Heads heads_of(const Reader& reader, const Tile& tile, const Tile& next, int plane,
+                 const QueryBlock& block, Dim k, Dim dim) const {
+    const bool located = tile.located[plane];
+    const TileOps& ops = cpu_.attention().tiles[static_cast<std::size_t>(reader.elements(located))];
+    const Dim first = (block.kv_head + k) * dim;
+    if (!located) {
+      const TileRows rows = reader.load(tile.start, tile.keys, first);
+      return {rows, rows, ops};
+    }
+    const bool last = k + 1 == block.kv_heads;
+    Heads heads{tile.rows[plane], last && next.located[plane] ? next.rows[plane] : tile.rows[plane],
+                ops};
+    heads.rows.first = first;
+    heads.ahead.first = last ? block.kv_head * dim : first + dim;
+    return heads;
+  }
+
+  // Scores of one head's queries, by 32 keys so that their transposition stays in the cache.
+  void score(const QueryBlock& block, const Heads& keys, const Tile& tile, Dim k) const {
+    const int low = tile.keys.low - tile.start, high = tile.keys.high - tile.start;
+    const Dim at = k * block.each();
+    for (int part = low / 32 * 32; part < high; part += 32) {
+      const int begin = (std::max)(part, low), end = (std::min)(part + 32, high);
+      keys.ops.transpose_keys(keys.rows, keys.ahead, begin, end, shape_.key_dim, scratch_.keys);
+      cpu_.attention().score(scratch_.queries + at * shape_.key_dim, static_cast<int>(block.each()),
+                             scratch_.keys, begin, end, shape_.key_dim,
+                             scratch_.scores + at * key_tile);
+    }
+  }
+
+  void fold_head(const QueryBlock& block, const Tile& tile, Dim k, const Heads& values) const {
+    const auto each = static_cast<int>(block.each());
+    const int at = static_cast<int>(k) * each;
+    const std::uint64_t present =
+        bit_range(tile.keys.low - tile.start, tile.keys.high - tile.start);
+    if (tile.coverage == Coverage::full) {
+      fold_queries(block, tile.start, at, each, present, values);
       return;
     }
     for (int t = 0; t < block.count; ++t) {
-      const std::uint64_t keep = keep_bits(mask_, block.row + t, tile) & present;
+      const std::uint64_t keep = keep_bits(mask_, block.row + t, tile.start) & present;
       const auto heads = static_cast<int>(block.heads);
-      if (keep != 0) fold_queries(block, tile, t * heads, heads, keep, values);
+      if (keep != 0) fold_queries(block, tile.start, at + t * heads, heads, keep, values);
     }
   }
 
   // Query vectors [at, at + n), which all keep the same keys.
   void fold_queries(const QueryBlock& block, int tile, int at, int n, std::uint64_t keep,
-                    TileRows values) const {
+                    const Heads& values) const {
     const AttentionOps& ops = cpu_.attention();
     const SoftmaxStates& state = scratch_.segment;
     for (int i = at; i < at + n; ++i) {
       float* scores = scratch_.scores + i * key_tile;
       if constexpr (ChangesLogits<S>) {
-        const auto heads = static_cast<int>(block.heads);
-        const int head = static_cast<int>(block.head) + i % heads;
-        change_logits(score_, cpu_.rows(), scores, keep, head, block.row + i / heads, tile);
+        change_logits(score_, cpu_.rows(), scores, keep, static_cast<int>(block.head_of(i)),
+                      block.row + block.token_of(i), tile);
       }
       scratch_.factors[i] = ops.soften(scores, keep, state.maxima + i, state.denominators + i);
     }
-    ops.accumulate(scratch_.scores + at * key_tile, scratch_.factors + at, n, keep, values.row0,
-                   values.stride, shape_.value_dim, state.output(at));
+    values.ops.accumulate(scratch_.scores + at * key_tile, scratch_.factors + at, n, keep,
+                          values.rows, values.ahead, shape_.value_dim, state.output(at));
   }
 
   const Cpu& cpu_;
@@ -278,12 +403,13 @@ void attend(Cpu& cpu, const C& cache, int slot, const Step& step, MatView<const 
         for (Dim head = 0; head < shape.heads;) {
           const Dim kv_head = head / shape.group();
           const Dim heads = (std::min)(blocking.heads, (kv_head + 1) * shape.group() - head);
+          const Dim kv_heads = (std::min)(blocking.kv_heads, shape.kv_heads - kv_head);
           if (item++ % worker.count == worker.index) {
             block.run({seq.seq, seq.base + seq.count, seq.first + at, seq.base + at, count, kv_head,
-                       head, heads},
+                       head, heads, kv_heads},
                       queries, outputs);
           }
-          head += heads;
+          head += heads * kv_heads;
         }
       }
     }

@@ -68,6 +68,15 @@ struct SlidingWindow {
   }
 };
 
+// A SlidingWindow in files that state one, and all that came before in files that do not.
+struct StatedWindow : SlidingWindow {
+  static constexpr bool fits(const ModelConfig&, int) { return true; }
+  static constexpr StatedWindow read(const ModelConfig& config, int layer) {
+    if (SlidingWindow::fits(config, layer)) return {SlidingWindow::read(config, layer)};
+    return {{1 << 30, 0}};
+  }
+};
+
 // Every token sees every other: encoders and diffusion models.
 struct Bidirectional {
   static constexpr bool bounded = false, looks_ahead = true;

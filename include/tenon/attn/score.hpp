@@ -6,6 +6,7 @@
 
 #include "../core/config.hpp"
 #include "../kernels/attention_ops.hpp"
+#include "../kernels/row_ops.hpp"
 
 namespace tenon::inline TENON_ABI {
 

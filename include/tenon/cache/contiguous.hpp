@@ -63,6 +63,7 @@ class Contiguous {
   }
   void truncate(SeqId, int, int) {}
   void release(SeqId) {}
+  bool unshare(SeqId, int, int) { return true; }
   // Rows [from, from + count) of every slot become rows [to, to + count).
   bool move_rows(SeqId seq, int from, int to, int count) {
     for (int slot = 0; slot < static_cast<int>(slots_.size()); ++slot) {

@@ -86,11 +86,16 @@ class Paged {
   }
   void release(SeqId seq) { truncate(seq, 0, 0); }
 
+  // Copies shared pages that hold rows [from, rows), so that they can be written; false, and nothing
+  // changed, when there are not pages enough.
+  bool unshare(SeqId seq, int from, int rows) {
+    return from >= rows || own(seq, from / PageRows, pages_for(rows), PageRows);
+  }
   // Rows [from, from + count) of every slot become rows [to, to + count); to <= from. False, and
   // nothing changed, when a shared page would have to be copied and there is none.
   bool move_rows(SeqId seq, int from, int to, int count) {
     if (count <= 0 || from == to) return true;
-    if (!own(seq, to / PageRows, pages_for(to + count), PageRows)) return false;
+    if (!unshare(seq, to, to + count)) return false;
     for (int done = 0; done < count;) {
       const int run =
           (std::min)({count - done, contiguous_from(from + done), contiguous_from(to + done)});

@@ -46,3 +46,12 @@
 #else
 #define TENON_UNROLL _Pragma("GCC unroll 32")
 #endif
+
+// Everything that is no template is declared in x.hpp and defined in x.inl beside it. By default
+// the header includes its definitions. A program that links tenon::compiled is built with
+// TENON_COMPILED and sees the declarations alone; the library holds the rest.
+#if defined(TENON_COMPILED)
+#define TENON_INLINE
+#else
+#define TENON_INLINE inline
+#endif

@@ -84,38 +84,12 @@ struct ModelConfig {
   constexpr Dim vocab() const { return size("vocab_size"); }
 
  private:
-  [[noreturn]] void missing(std::string_view key) const {
-    fail<LoadError>(
-        "metadata key \"", architecture, ".", key,
-        "\" is missing; the model cannot be built without it; convert the checkpoint again");
-  }
-  [[noreturn]] void not_a_flag(std::string_view key) const {
-    fail<LoadError>("metadata key \"", architecture, ".", key,
-                    "\" must be a bool, it is something else; the file is damaged");
-  }
-  [[noreturn]] void not_a_text(std::string_view key) const {
-    fail<LoadError>(
-        "metadata key \"", architecture, ".", key,
-        "\" must be a text that is not empty, it is something else; the file is damaged");
-  }
-  [[noreturn]] void not_a_number(std::string_view key, std::string_view found) const {
-    fail<LoadError>("metadata key \"", architecture, ".", key, "\" must be a number, it is \"",
-                    printable(found), "\"; the file is damaged");
-  }
-  [[noreturn]] void not_per_layer(std::string_view key, int layer, std::size_t count) const {
-    if (layer < 0) {
-      fail<LoadError>("metadata key \"", architecture, ".", key, "\" must be one number, it holds ",
-                      count, "; the file is damaged or of another model type");
-    }
-    fail<LoadError>("metadata key \"", architecture, ".", key,
-                    "\" must hold one value for every layer, there are ", layers(), " layers and ",
-                    count, " values; convert the checkpoint again");
-  }
-  [[noreturn]] void not_a_size(std::string_view key, double value) const {
-    fail<LoadError>("metadata key \"", architecture, ".", key,
-                    "\" must be a whole number from 1 to 2147483647, it is ", value,
-                    "; the file is damaged");
-  }
+  [[noreturn]] void missing(std::string_view key) const;
+  [[noreturn]] void not_a_flag(std::string_view key) const;
+  [[noreturn]] void not_a_text(std::string_view key) const;
+  [[noreturn]] void not_a_number(std::string_view key, std::string_view found) const;
+  [[noreturn]] void not_per_layer(std::string_view key, int layer, std::size_t count) const;
+  [[noreturn]] void not_a_size(std::string_view key, double value) const;
 };
 
 // A size that a type pins and a checkpoint states.
@@ -146,3 +120,7 @@ constexpr T read_policy(const ModelConfig& config, int layer) {
 }
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "config.inl"
+#endif

@@ -1,13 +1,6 @@
 #pragma once
 // How many CPUs this process may really use: the affinity mask, cut by the control group's quota.
-#include <algorithm>
-#include <fstream>
 #include <string>
-#include <thread>
-
-#if defined(__linux__)
-#include <sched.h>
-#endif
 
 #include "abi.hpp"
 
@@ -16,30 +9,13 @@ namespace tenon::inline TENON_ABI {
 namespace detail {
 // CPUs granted by a control group below `root`, rounded up; 0: no limit stated. Version 2 has
 // "cpu.max" ("quota period" or "max period"), version 1 "cpu/cpu.cfs_quota_us" and "..._period_us".
-inline int cgroup_cpus(const std::string& root) {
-  double quota = 0, period = 0;
-  std::string first;
-  if (std::ifstream v2(root + "/cpu.max"); v2 >> first >> period && first != "max") {
-    quota = std::strtod(first.c_str(), nullptr);
-  } else {
-    std::ifstream(root + "/cpu/cpu.cfs_quota_us") >> quota;
-    std::ifstream(root + "/cpu/cpu.cfs_period_us") >> period;
-  }
-  if (!(quota > 0 && period > 0)) return 0;
-  return static_cast<int>((std::min)((quota + period - 1) / period, 4096.0));
-}
+int cgroup_cpus(const std::string& root);
 }  // namespace detail
 
-inline int usable_cpus() {
-  int count = static_cast<int>(std::thread::hardware_concurrency());
-#if defined(__linux__)
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) count = CPU_COUNT(&allowed);
-  if (const int quota = detail::cgroup_cpus("/sys/fs/cgroup"); quota > 0) {
-    count = (std::min)(count, quota);
-  }
-#endif
-  return (std::max)(count, 1);
-}
+int usable_cpus();
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "cpu_count.inl"
+#endif

@@ -1,6 +1,5 @@
 #pragma once
 // The exceptions of the library, and the one way their messages are built.
-#include <charconv>
 #include <cstddef>
 #include <initializer_list>
 #include <stdexcept>
@@ -68,28 +67,16 @@ class Piece {
   std::string_view text() const { return text_; }
 
  private:
-  [[gnu::noinline]] void print(long long n) {
-    end(std::to_chars(digits_, digits_ + sizeof digits_, n));
-  }
-  [[gnu::noinline]] void print(unsigned long long n) {
-    end(std::to_chars(digits_, digits_ + sizeof digits_, n));
-  }
-  [[gnu::noinline]] void print(double x) {
-    end(std::to_chars(digits_, digits_ + sizeof digits_, x, std::chars_format::general, 6));
-  }
-  void end(std::to_chars_result result) {
-    text_ = {digits_, static_cast<std::size_t>(result.ptr - digits_)};
-  }
+  [[gnu::cold]] void print(long long n);
+  [[gnu::cold]] void print(unsigned long long n);
+  [[gnu::cold]] void print(double x);
+  void end(const char* at) { text_ = {digits_, static_cast<std::size_t>(at - digits_)}; }
 
   char digits_[24];
   std::string_view text_;
 };
 
-[[gnu::cold]] inline std::string join(std::initializer_list<Piece> pieces) {
-  std::string out;
-  for (const Piece& piece : pieces) out += piece.text();
-  return out;
-}
+[[gnu::cold]] std::string join(std::initializer_list<Piece> pieces);
 
 }  // namespace detail
 
@@ -107,19 +94,10 @@ template <class E, class... Parts>
 }
 
 // Text from a file as it may appear in a message: control and non-ASCII bytes as \xNN, cut at 80.
-inline std::string printable(std::string_view text) {
-  constexpr char hex[] = "0123456789abcdef";
-  std::string out;
-  for (const char c : text.substr(0, 80)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f) {
-      out += c;
-    } else {
-      out += {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
-    }
-  }
-  if (text.size() > 80) out += "...";
-  return out;
-}
+std::string printable(std::string_view text);
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "error.inl"
+#endif

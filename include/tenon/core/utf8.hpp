@@ -72,45 +72,13 @@ constexpr bool is_utf8(std::string_view text) {
 // subpart" (Unicode 3.9), so at most three bytes are ever held.
 class Utf8Repair {
  public:
-  void push(std::string_view bytes, std::string& out) {
-    for (const char c : bytes) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (missing_ > 0) {
-        if (byte >= low_ && byte <= high_) {
-          held_[size_++] = c;
-          low_ = 0x80;
-          high_ = 0xBF;
-          if (--missing_ == 0) out.append(held_, size_);
-          continue;
-        }
-        missing_ = 0;
-        out += replacement_character;
-      }
-      start(c, out);
-    }
-  }
+  void push(std::string_view bytes, std::string& out);
   // The end of the text: a character that still lacks bytes will never get them.
-  void finish(std::string& out) {
-    if (missing_ > 0) out += replacement_character;
-    missing_ = 0;
-  }
+  void finish(std::string& out);
   bool holding() const { return missing_ > 0; }
 
  private:
-  void start(char c, std::string& out) {
-    const detail::Utf8Lead lead = detail::utf8_lead(static_cast<unsigned char>(c));
-    if (lead.length == 1) {
-      out += c;
-    } else if (lead.length == 0) {
-      out += replacement_character;
-    } else {
-      held_[0] = c;
-      size_ = 1;
-      missing_ = lead.length - 1;
-      low_ = lead.low;
-      high_ = lead.high;
-    }
-  }
+  void start(char c, std::string& out);
 
   char held_[4] = {};
   std::size_t size_ = 0;
@@ -119,13 +87,10 @@ class Utf8Repair {
 };
 
 // `bytes` with everything that is not UTF-8 replaced by U+FFFD, as Utf8Repair does it.
-inline std::string to_utf8(std::string_view bytes) {
-  std::string out;
-  out.reserve(bytes.size());
-  Utf8Repair repair;
-  repair.push(bytes, out);
-  repair.finish(out);
-  return out;
-}
+std::string to_utf8(std::string_view bytes);
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "utf8.inl"
+#endif

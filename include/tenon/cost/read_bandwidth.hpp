@@ -1,55 +1,19 @@
 #pragma once
 // How fast this machine reads memory: the bound that decoding is measured against.
-#include <algorithm>
-#include <chrono>
-#include <cstring>
+#include <cstddef>
 
 #include "../core/executor.hpp"
-#include "../core/memory.hpp"
 #include "../kernels/isa.hpp"
-#include "../kernels/lanes_avx2.hpp"
-#include "../kernels/lanes_avx512.hpp"
-#include "../kernels/lanes_scalar.hpp"
-
-#define TENON_LEAF_FILE "../cost/read_leaves.inl"
-#include "../kernels/for_each_isa.inl"
 
 namespace tenon::inline TENON_ABI {
 
 // Bytes per second at which all threads of `team` together read a block of `bytes` (rounded, 256
 // KiB at least) over and over: the best of several passes, about a tenth of a second in all. A
 // block that fits a cache measures that cache.
-inline double read_bandwidth(std::size_t bytes, Executor& team, Isa isa) {
-  auto read = scalar::read_floats;
-#if defined(__x86_64__)
-  if (isa == Isa::avx2) read = avx2::read_floats;
-  if (isa == Isa::avx512 || isa == Isa::avx512vnni) read = avx512::read_floats;
-#endif
-  constexpr Dim group = 128;
-  const Dim floats =
-      round_up(static_cast<Dim>((std::max)(bytes, std::size_t{1} << 18) / sizeof(float)), group);
-  AlignedBuffer block(static_cast<std::size_t>(floats) * sizeof(float));
-  auto* data = reinterpret_cast<float*>(block.data());
-  team.run([&](Worker worker) {
-    const Range mine = share(floats, worker, group);
-    std::memset(data + mine.begin, 0,
-                static_cast<std::size_t>(mine.end - mine.begin) * sizeof(float));
-  });
-  volatile float sink = 0;
-  double best = 0, spent = 0;
-  for (int pass = 0; pass < 3 || spent < 0.1; ++pass) {
-    const auto start = std::chrono::steady_clock::now();
-    team.run([&](Worker worker) {
-      const Range mine = share(floats, worker, group);
-      const float sum = read(data + mine.begin, mine.end - mine.begin);
-      if (sum != 0) sink = sum;
-    });
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    spent += seconds;
-    best = (std::max)(best, static_cast<double>(block.size()) / seconds);
-  }
-  return best;
-}
+double read_bandwidth(std::size_t bytes, Executor& team, Isa isa);
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "read_bandwidth.inl"
+#endif

@@ -1,9 +1,8 @@
 #pragma once
 // The run-time numbers of the built-in sampling steps, and what each of them may be.
-#include <cmath>
 #include <cstdint>
 
-#include "../core/error.hpp"
+#include "../core/abi.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -18,26 +17,14 @@ struct SamplingOptions {
   static constexpr double highest_temperature = 100;
 
   // RequestError naming the first option that is out of its range, and the range.
-  void check() const {
-    if (!std::isfinite(temperature) || temperature > highest_temperature) {
-      fail<RequestError>("sampling option temperature must be a finite number up to ",
-                         highest_temperature, ", it is ", temperature,
-                         "; use 0 for greedy decoding and 0.5 to 1.5 for variety");
-    }
-    if (top_k < 0) {
-      fail<RequestError>("sampling option top_k must be 0 (off) or a positive count, it is ", top_k,
-                         "; use 0 to keep every token");
-    }
-    check_share("top_p", top_p, "1 to keep every token");
-    check_share("min_p", min_p, "0 to keep every token");
-  }
+  void check() const;
 
  private:
-  static void check_share(const char* name, double value, const char* advice) {
-    if (value >= 0 && value <= 1) return;
-    fail<RequestError>("sampling option ", name, " must be from 0 to 1, it is ", value, "; use ",
-                       advice);
-  }
+  static void check_share(const char* name, double value, const char* advice);
 };
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "sampling_options.inl"
+#endif

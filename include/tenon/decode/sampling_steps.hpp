@@ -41,9 +41,7 @@ struct TopK {
 
   static TopK from(const SamplingOptions& o) { return {o.top_k}; }
   void check() const { SamplingOptions{.top_k = k}.check(); }
-  void operator()(Candidates& candidates) const {
-    if (k > 0 && k < candidates.count()) candidates.keep_best(k);
-  }
+  void operator()(Candidates& candidates) const;
 };
 
 // Keeps the shortest list of the likeliest candidates whose probabilities sum to at least p, the
@@ -54,9 +52,7 @@ struct TopP {
 
   static TopP from(const SamplingOptions& o) { return {o.top_p}; }
   void check() const { SamplingOptions{.top_p = p}.check(); }
-  void operator()(Candidates& candidates) const {
-    if (p < 1) candidates.keep_mass(p);
-  }
+  void operator()(Candidates& candidates) const;
 };
 
 // Keeps candidates at least p times as likely as the best: logit >= best + ln p. p = 0 keeps all,
@@ -67,11 +63,7 @@ struct MinP {
 
   static MinP from(const SamplingOptions& o) { return {o.min_p}; }
   void check() const { SamplingOptions{.min_p = p}.check(); }
-  void operator()(Candidates& candidates) const {
-    if (p <= 0) return;
-    const double lowest = candidates.best().logit + std::log(p);
-    candidates.keep_if([lowest](const Candidate& item) { return item.logit >= lowest; });
-  }
+  void operator()(Candidates& candidates) const;
 };
 
 // Divides logits by t; t of 0 and below keeps only the best candidate, the lowest id on ties.
@@ -82,20 +74,11 @@ struct Temperature {
   static Temperature from(const SamplingOptions& o) { return {o.temperature}; }
   void check() const { SamplingOptions{.temperature = t}.check(); }
   bool greedy() const { return !(t > 0); }
-  void operator()(Candidates& candidates) const {
-    if (greedy()) {
-      candidates.keep_best(1);
-      return;
-    }
-    if (t == 1) return;
-    // Relative to the best, which stays at 0 however small t is; the rest may fall off the scale.
-    const double highest = candidates.best().logit;
-    candidates.transform([this, highest](const Candidate& item) {
-      const double scaled = (item.logit - highest) / t;
-      return scaled < std::numeric_limits<float>::lowest() ? detail::excluded
-                                                           : static_cast<float>(scaled);
-    });
-  }
+  void operator()(Candidates& candidates) const;
 };
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "sampling_steps.inl"
+#endif

@@ -1,24 +1,11 @@
 #pragma once
 // A whole file as read-only bytes: mapped where the system can, read into memory otherwise.
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <ios>
-#include <limits>
 #include <memory>
 #include <span>
 #include <string>
-#include <system_error>
-#include <utility>
-
-#if defined(__unix__) || defined(__APPLE__)
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#endif
 
 #include "../core/error.hpp"
 #include "../core/memory.hpp"
@@ -37,124 +24,36 @@ enum class FileAccess {
 class MappedFile {
  public:
   MappedFile() = default;
-  explicit MappedFile(const std::filesystem::path& path, FileAccess access = FileAccess::map) {
-    check_kind(path);
-    if (access == FileAccess::read || !map(path)) read(path);
-  }
-  std::span<const std::byte> bytes() const {
-    if (mapping_) return {mapping_.get(), mapping_.get_deleter().bytes};
-    return {copy_.data(), copy_.size()};
-  }
+  explicit MappedFile(const std::filesystem::path& path, FileAccess access = FileAccess::map);
+  std::span<const std::byte> bytes() const;
   // True for a mapping, false for a copy.
   bool mapped() const { return mapping_ != nullptr; }
 
   // Lets the system take back the memory of `part`, a part of bytes(): what lies in it is read from
   // the file again when it is touched again. Does nothing for a copy. Any thread may call it.
-  void set_aside(std::span<const std::byte> part) const noexcept {
-#if defined(__unix__) || defined(__APPLE__)
-    if (!mapping_ || part.empty()) return;
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    const std::size_t from = static_cast<std::size_t>(part.data() - mapping_.get());
-    const std::size_t first = round_up(from, page), last = (from + part.size()) / page * page;
-    // Pages at the edges belong to the neighbours too.
-    if (first < last) {
-      ::madvise(const_cast<std::byte*>(mapping_.get()) + first, last - first, MADV_DONTNEED);
-    }
-#else
-    static_cast<void>(part);
-#endif
-  }
+  void set_aside(std::span<const std::byte> part) const noexcept;
 
  private:
   struct Unmap {
     std::size_t bytes;
-    void operator()(const std::byte* at) const {
-#if defined(__unix__) || defined(__APPLE__)
-      ::munmap(const_cast<std::byte*>(at), bytes);
-#else
-      static_cast<void>(at);
-#endif
-    }
+    void operator()(const std::byte* at) const;
   };
 
-  static void check_kind(const std::filesystem::path& path) {
-    std::error_code error;
-    const auto status = std::filesystem::status(path, error);
-    if (status.type() == std::filesystem::file_type::not_found) {
-      fail<LoadError>(path.string(),
-                      ": must be a file, there is nothing of that name; check the path");
-    }
-    if (error) refuse_unreadable(path, error.message());
-    if (std::filesystem::is_directory(status)) {
-      fail<LoadError>(path.string(), ": must be a file, it is a directory; name a file inside it");
-    }
-    // Opening a pipe would wait for a writer, and a device may never end.
-    if (!std::filesystem::is_regular_file(status)) {
-      fail<LoadError>(
-          path.string(),
-          ": must be a regular file, it is a device, pipe or socket; copy it to a file");
-    }
-  }
+  static void check_kind(const std::filesystem::path& path);
   [[noreturn]] static void refuse_unreadable(const std::filesystem::path& path,
-                                             const std::string& reason) {
-    fail<LoadError>(path.string(), ": must be readable, the system says: ", reason,
-                    "; check the permissions of the file and its folders");
-  }
-  static std::size_t checked_size(const std::filesystem::path& path, std::uintmax_t bytes) {
-    if (bytes == 0) {
-      fail<LoadError>(path.string(), ": must hold data, it is empty; download or convert it again");
-    }
-    if (bytes > (std::numeric_limits<std::size_t>::max)() / 2) {
-      fail<LoadError>(path.string(), ": must fit the address space of this process, it has ", bytes,
-                      " bytes; use a 64-bit build or a smaller file");
-    }
-    return static_cast<std::size_t>(bytes);
-  }
+                                             const std::string& reason);
+  static std::size_t checked_size(const std::filesystem::path& path, std::uintmax_t bytes);
 
   // False when this system or file system cannot map the file.
-  bool map(const std::filesystem::path& path) {
-#if defined(__unix__) || defined(__APPLE__)
-    static_assert(sizeof(off_t) >= 8,
-                  "tenon: file offsets must have 64 bits; define _FILE_OFFSET_BITS=64");
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) refuse_unreadable(path, std::generic_category().message(errno));
-    const struct Close {
-      int file;
-      ~Close() { ::close(file); }
-    } close{file};
-    struct stat info {};
-    if (::fstat(file, &info) != 0) refuse_unreadable(path, std::generic_category().message(errno));
-    const std::size_t bytes = checked_size(path, static_cast<std::uintmax_t>(info.st_size));
-    void* at = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-    if (at == MAP_FAILED) return false;
-    mapping_ = {static_cast<const std::byte*>(at), Unmap{bytes}};
-    return true;
-#else
-    static_cast<void>(path);
-    return false;
-#endif
-  }
-
-  void read(const std::filesystem::path& path) {
-    static_assert(sizeof(std::streamoff) >= 8, "tenon: file offsets must have 64 bits");
-    std::error_code error;
-    const std::uintmax_t size = std::filesystem::file_size(path, error);
-    if (error) refuse_unreadable(path, error.message());
-    const std::size_t bytes = checked_size(path, size);
-    errno = 0;
-    std::ifstream file(path, std::ios::binary);
-    if (!file) refuse_unreadable(path, std::generic_category().message(errno ? errno : EIO));
-    AlignedBuffer copy(bytes);
-    file.read(reinterpret_cast<char*>(copy.data()), static_cast<std::streamsize>(bytes));
-    if (static_cast<std::size_t>(file.gcount()) != bytes) {
-      fail<LoadError>(path.string(), ": must give its ", bytes, " bytes, reading stopped after ",
-                      file.gcount(), "; it changed meanwhile or its disk is failing, try again");
-    }
-    copy_ = std::move(copy);
-  }
+  bool map(const std::filesystem::path& path);
+  void read(const std::filesystem::path& path);
 
   std::unique_ptr<const std::byte, Unmap> mapping_;
   AlignedBuffer copy_;
 };
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "mapped_file.inl"
+#endif

@@ -1,15 +1,12 @@
 #pragma once
 // What a linear layer multiplies its weights with: the float activations themselves, or the same
 // quantized to int8 once per token and 32 values, so that block formats multiply in integers.
-#include <cstring>
-#include <limits>
+#include <cstddef>
+#include <cstdint>
 
 #include "../core/memory.hpp"
 #include "../core/types.hpp"
 #include "isa.hpp"
-#include "lanes_avx2.hpp"
-#include "lanes_avx512.hpp"
-#include "lanes_scalar.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -48,24 +45,14 @@ struct QuantizedRows {
   }
 };
 
-}  // namespace tenon::inline TENON_ABI
-
-#define TENON_LEAF_FILE "activation_leaves.inl"
-#include "for_each_isa.inl"
-
-namespace tenon::inline TENON_ABI {
-
 using QuantizeRow = void (*)(const float* x, Dim in, std::int8_t* values, float* scales,
                              std::int32_t* sums);
 
 // The leaf that quantizes one row [in] of activations.
-inline QuantizeRow quantize_row(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::avx512 || isa == Isa::avx512vnni) return avx512::quantize_row;
-  if (isa == Isa::avx2) return avx2::quantize_row;
-#endif
-  static_cast<void>(isa);
-  return scalar::quantize_row;
-}
+QuantizeRow quantize_row(Isa isa);
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "activations.inl"
+#endif

@@ -2,40 +2,95 @@
 // for_each_isa.inl. Orders are fixed: a score is a fold over the head's values in ascending order,
 // the denominator a sum over 16 lanes (key mod 16), the output a fold over keys in ascending order.
 
-// keys[d][row] = rows[row][d] for rows [low, high) of the tile; lanes of other rows in the same
-// groups of 32 become zero, groups without a row are left alone. `rows` points at row 0.
-TENON_LEAF inline void transpose_keys(const float* rows, Dim stride, int low, int high, Dim dim,
-                                      float* keys) {
+// How each element format is read: sixteen values of a row from value d on, d a multiple of 16
+// unless the format has values of any width; `line` values lie on one cache line or a little more.
+struct F32Rows {
+  static constexpr bool any_width = true;
+  static constexpr Dim line = 16;
+  TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 4; }
+  TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
+    return load(reinterpret_cast<const float*>(row) + d);
+  }
+  TENON_LEAF static F32x16 load_some(const std::byte* row, Dim d, int n) {
+    return load_first(reinterpret_cast<const float*>(row) + d, n);
+  }
+};
+struct F16Rows {
+  static constexpr bool any_width = false;
+  static constexpr Dim line = 32;
+  TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 2; }
+  TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
+    return load_half(reinterpret_cast<const std::uint16_t*>(row) + d);
+  }
+};
+struct Bf16Rows {
+  static constexpr bool any_width = false;
+  static constexpr Dim line = 32;
+  TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 2; }
+  TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
+    return load_bf16(reinterpret_cast<const std::uint16_t*>(row) + d);
+  }
+};
+// Blocks of 32: a half, the scale, and 32 bytes.
+struct Q8_0Rows {
+  static constexpr bool any_width = false;
+  static constexpr Dim line = 32;
+  TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d / 32 * 34; }
+  TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
+    const std::byte* block = at(row, d);
+    const auto* bytes = reinterpret_cast<const std::int8_t*>(block) + 2 + d % 32;
+    return mul(load_bytes(bytes), broadcast_half(block));
+  }
+};
+template <class R>
+TENON_LEAF inline void fetch(const std::byte* row, Dim d) {
+  if (d % R::line == 0) __builtin_prefetch(R::at(row, d), 0, 3);
+}
+
+// keys[d][row] = rows[row][d], 16 rows by 16 values at a time.
+template <class R>
+TENON_LEAF inline void transpose_keys(const TileRows& rows, const TileRows& ahead, int low,
+                                      int high, Dim dim, float* keys) {
   for (int group = low / 32 * 32; group < high; group += 16) {
-    const bool whole = group >= low && group + 16 <= high;
-    for (Dim d = 0; d < dim; d += 8) {
-      const int columns = static_cast<int>(dim - d < 8 ? dim - d : 8);
-      const float* from = rows + group * stride + d;
-      Dim step = stride;
-      alignas(32) float part[16][8];
-      if (!whole || columns < 8) {  // only what is there, in a block of zeros
-        std::memset(part, 0, sizeof part);
-        for (int i = 0; i < 16; ++i) {
-          const int row = group + i;
-          if (row < low || row >= high) continue;
-          std::memcpy(part[i], from + i * stride,
-                      static_cast<std::size_t>(columns) * sizeof(float));
-        }
-        from = part[0];
-        step = 8;
-      }
-      F32x16 block[8];
-      load_transposed(from, step, block);
-      float* to = keys + d * key_tile + group;
-      if (columns == 8) {
+    const std::byte* from = rows.group[group / 16];
+    const std::byte* later = ahead.group[group / 16];
+    const int begin = low > group ? low - group : 0;
+    const int end = high < group + 16 ? high - group : 16;
+    Dim d = 0;
+    for (; d + 16 <= dim; d += 16) {
+      F32x16 block[16];
+      if (begin == 0 && end == 16) {
         TENON_UNROLL
-        for (int i = 0; i < 8; ++i) store(to + i * key_tile, block[i]);
+        for (int i = 0; i < 16; ++i) {
+          block[i] = R::load16(from + i * rows.stride, rows.first + d);
+          fetch<R>(later + i * ahead.stride, ahead.first + d);
+        }
       } else {
-        for (int i = 0; i < columns; ++i) store(to + i * key_tile, block[i]);
+        for (int i = 0; i < 16; ++i) {
+          block[i] =
+              i >= begin && i < end ? R::load16(from + i * rows.stride, rows.first + d) : zero();
+        }
+      }
+      transpose(block);
+      float* to = keys + d * key_tile + group;
+      TENON_UNROLL
+      for (int i = 0; i < 16; ++i) store(to + i * key_tile, block[i]);
+    }
+    if constexpr (R::any_width) {
+      const auto rest = static_cast<int>(dim - d);
+      if (rest > 0) {
+        F32x16 block[16];
+        for (int i = 0; i < 16; ++i) {
+          block[i] = i >= begin && i < end
+                         ? R::load_some(from + i * rows.stride, rows.first + d, rest)
+                         : zero();
+        }
+        transpose(block);
+        for (int i = 0; i < rest; ++i) store(keys + (d + i) * key_tile + group, block[i]);
       }
     }
     if (group + 16 >= high && group % 32 == 0) {
-      for (Dim d = 0; d < dim; ++d) store(keys + d * key_tile + group + 16, zero());
+      for (d = 0; d < dim; ++d) store(keys + d * key_tile + group + 16, zero());
     }
   }
 }
@@ -47,17 +102,20 @@ TENON_LEAF inline void score_block(const float* queries, const float* keys, int 
                                    Dim dim, float* scores) {
   for (int group = low / 32 * 32; group < high; group += 32) {
     F32x16 acc[Q][2];
+    TENON_UNROLL
     for (int q = 0; q < Q; ++q) acc[q][0] = acc[q][1] = zero();
     const float* key = keys + group;
     for (Dim d = 0; d < dim; ++d, key += key_tile) {
       const F32x16 k0 = load(key);
       const F32x16 k1 = load(key + 16);
+      TENON_UNROLL
       for (int q = 0; q < Q; ++q) {
         const F32x16 value = broadcast(queries[q * dim + d]);
         acc[q][0] = fma(value, k0, acc[q][0]);
         acc[q][1] = fma(value, k1, acc[q][1]);
       }
     }
+    TENON_UNROLL
     for (int q = 0; q < Q; ++q) {
       store(scores + q * key_tile + group, acc[q][0]);
       store(scores + q * key_tile + group + 16, acc[q][1]);
@@ -72,8 +130,13 @@ TENON_LEAF inline void score(const float* queries, int count, const float* keys,
     score_block<block>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
   }
   if (block > 2) {
-    for (; q + 2 <= count; q += 2) {
+    if (q + 4 <= count) {
+      score_block<4>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+      q += 4;
+    }
+    if (q + 2 <= count) {
       score_block<2>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+      q += 2;
     }
   }
   if (q < count) {
@@ -113,79 +176,93 @@ TENON_LEAF inline float soften(float* scores, std::uint64_t keep, float* maximum
 }
 
 // output[q][C vectors] = output * factor[q] + sum over kept rows of weight * value.
-template <int Q, int C>
+template <class R, int Q, int C>
 TENON_LEAF inline void accumulate_block(const float* weights, const float* factors,
-                                        std::uint64_t keep, const float* values, Dim stride,
-                                        Dim dim, float* outputs) {
+                                        std::uint64_t keep, const TileRows& rows,
+                                        const TileRows& ahead, Dim d, Dim dim, float* outputs) {
   F32x16 acc[Q][C];
+  TENON_UNROLL
   for (int q = 0; q < Q; ++q) {
+    TENON_UNROLL
     for (int c = 0; c < C; ++c) {
-      acc[q][c] = mul(load(outputs + q * dim + 16 * c), broadcast(factors[q]));
+      acc[q][c] = mul(load(outputs + q * dim + d + 16 * c), broadcast(factors[q]));
     }
   }
-  for (; keep != 0; keep &= keep - 1) {
-    const int row = __builtin_ctzll(keep);
-    for (int c = 0; c < C; ++c) {
-      const F32x16 value = load(values + row * stride + 16 * c);
-      for (int q = 0; q < Q; ++q) {
-        acc[q][c] = fma(broadcast(weights[q * key_tile + row]), value, acc[q][c]);
+  for (int group = 0; group < 4; ++group, weights += 16) {
+    const std::byte* from = rows.group[group];
+    const std::byte* later = ahead.group[group];
+    for (auto bits = static_cast<unsigned>(keep >> (16 * group) & 0xffffu); bits != 0;
+         bits &= bits - 1) {
+      const int row = __builtin_ctz(bits);
+      const std::byte* values = from + row * rows.stride;
+      TENON_UNROLL
+      for (int c = 0; c < C; ++c) {
+        const F32x16 value = R::load16(values, rows.first + d + 16 * c);
+        fetch<R>(later + row * ahead.stride, ahead.first + d + 16 * c);
+        TENON_UNROLL
+        for (int q = 0; q < Q; ++q) {
+          acc[q][c] = fma(broadcast(weights[q * key_tile + row]), value, acc[q][c]);
+        }
       }
     }
   }
+  TENON_UNROLL
   for (int q = 0; q < Q; ++q) {
-    for (int c = 0; c < C; ++c) store(outputs + q * dim + 16 * c, acc[q][c]);
+    TENON_UNROLL
+    for (int c = 0; c < C; ++c) store(outputs + q * dim + d + 16 * c, acc[q][c]);
   }
 }
 // The same for the last `n` < 16 values of a head.
-template <int Q>
+template <class R, int Q>
 TENON_LEAF inline void accumulate_rest(const float* weights, const float* factors,
-                                       std::uint64_t keep, const float* values, Dim stride, int n,
+                                       std::uint64_t keep, const TileRows& rows, Dim d, int n,
                                        Dim dim, float* outputs) {
   F32x16 acc[Q];
-  for (int q = 0; q < Q; ++q) acc[q] = mul(load_first(outputs + q * dim, n), broadcast(factors[q]));
+  for (int q = 0; q < Q; ++q) {
+    acc[q] = mul(load_first(outputs + q * dim + d, n), broadcast(factors[q]));
+  }
   for (; keep != 0; keep &= keep - 1) {
     const int row = __builtin_ctzll(keep);
-    const F32x16 value = load_first(values + row * stride, n);
+    const std::byte* values = rows.group[row / 16] + row % 16 * rows.stride;
+    const F32x16 value = R::load_some(values, rows.first + d, n);
     for (int q = 0; q < Q; ++q) {
       acc[q] = fma(broadcast(weights[q * key_tile + row]), value, acc[q]);
     }
   }
-  for (int q = 0; q < Q; ++q) store_first(outputs + q * dim, acc[q], n);
+  for (int q = 0; q < Q; ++q) store_first(outputs + q * dim + d, acc[q], n);
 }
-template <int Q>
+template <class R, int Q>
 TENON_LEAF inline void accumulate_queries(const float* weights, const float* factors,
-                                          std::uint64_t keep, const float* values, Dim stride,
-                                          Dim dim, float* outputs) {
+                                          std::uint64_t keep, const TileRows& rows,
+                                          const TileRows& ahead, Dim dim, float* outputs) {
   constexpr int wide = accumulators / Q < 4 ? accumulators / Q : 4;
   Dim d = 0;
   for (; d + 16 * wide <= dim; d += 16 * wide) {
-    accumulate_block<Q, wide>(weights, factors, keep, values + d, stride, dim, outputs + d);
+    accumulate_block<R, Q, wide>(weights, factors, keep, rows, ahead, d, dim, outputs);
   }
   for (; d + 16 <= dim; d += 16) {
-    accumulate_block<Q, 1>(weights, factors, keep, values + d, stride, dim, outputs + d);
+    accumulate_block<R, Q, 1>(weights, factors, keep, rows, ahead, d, dim, outputs);
   }
-  if (d < dim) {
-    accumulate_rest<Q>(weights, factors, keep, values + d, stride, static_cast<int>(dim - d), dim,
-                       outputs + d);
+  if constexpr (R::any_width) {
+    if (d < dim) {
+      accumulate_rest<R, Q>(weights, factors, keep, rows, d, static_cast<int>(dim - d), dim,
+                            outputs);
+    }
   }
 }
+template <class R>
 TENON_LEAF inline void accumulate(const float* weights, const float* factors, int count,
-                                  std::uint64_t keep, const float* values, Dim stride, Dim dim,
-                                  float* outputs) {
+                                  std::uint64_t keep, const TileRows& rows, const TileRows& ahead,
+                                  Dim dim, float* outputs) {
   constexpr int block = accumulators >= 16 ? 4 : 2;
   int q = 0;
   for (; q + block <= count; q += block) {
-    accumulate_queries<block>(weights + q * key_tile, factors + q, keep, values, stride, dim,
-                              outputs + q * dim);
+    accumulate_queries<R, block>(weights + q * key_tile, factors + q, keep, rows,
+                                 q == 0 ? ahead : rows, dim, outputs + q * dim);
   }
-  if (block > 2 && q + 2 <= count) {
-    accumulate_queries<2>(weights + q * key_tile, factors + q, keep, values, stride, dim,
-                          outputs + q * dim);
-    q += 2;
-  }
-  if (q < count) {
-    accumulate_queries<1>(weights + q * key_tile, factors + q, keep, values, stride, dim,
-                          outputs + q * dim);
+  for (; q < count; ++q) {
+    accumulate_queries<R, 1>(weights + q * key_tile, factors + q, keep, rows, q == 0 ? ahead : rows,
+                             dim, outputs + q * dim);
   }
 }
 
@@ -210,5 +287,13 @@ TENON_LEAF inline float exponential_of(float x) {
   return lanes[0];
 }
 
-inline constexpr AttentionOps attention_ops{transpose_keys, score,  soften,        accumulate,
-                                            merge_outputs,  divide, exponential_of};
+template <class R>
+inline constexpr TileOps tile_ops{transpose_keys<R>, accumulate<R>};
+
+inline constexpr AttentionOps attention_ops{
+    {tile_ops<F32Rows>, tile_ops<F16Rows>, tile_ops<Bf16Rows>, tile_ops<Q8_0Rows>},
+    score,
+    soften,
+    merge_outputs,
+    divide,
+    exponential_of};

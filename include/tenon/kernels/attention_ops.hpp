@@ -1,10 +1,10 @@
 #pragma once
 // The arithmetic of attention over one tile of keys, chosen by instruction set.
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <limits>
 
-#include "row_ops.hpp"
+#include "../core/types.hpp"
+#include "isa.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -12,37 +12,48 @@ namespace tenon::inline TENON_ABI {
 // cache's own layout: it is what makes every layout, chunking and batch give the same bits.
 inline constexpr int key_tile = 64;
 
+// Where the rows of one head lie in one tile of keys: four groups of sixteen, in each of them one
+// after another.
+struct TileRows {
+  const std::byte* group[4];  // where row 0 of the group would be
+  Dim stride;                 // bytes
+  Dim first;                  // the head's first value in a row
+};
+
+// The leaves that read rows, for one element format. `ahead` is what will be read next; it is
+// fetched meanwhile and must be memory of the same shape, be it the same rows.
+struct TileOps {
+  // rows [low, high) -> keys [dim][key_tile]; lanes without a row become zero in the groups of 32
+  // that have one, others are left alone.
+  void (*transpose_keys)(const TileRows& rows, const TileRows& ahead, int low, int high, Dim dim,
+                         float* keys);
+  // outputs [count][dim] = outputs * factors + weights [count][key_tile] x rows that are kept.
+  void (*accumulate)(const float* weights, const float* factors, int count, std::uint64_t keep,
+                     const TileRows& rows, const TileRows& ahead, Dim dim, float* outputs);
+};
+
+// Element formats that TileOps read as they lie. Of the others, and of heads of no whole sixteen
+// values, the rows are decoded first; floats may have any width.
+enum class TileElements { f32, f16, bf16, q8_0, none };
+
 struct AttentionOps {
-  // rows [row][dim] at `stride` floats -> keys [dim][key_tile], rows [low, high).
-  void (*transpose_keys)(const float* rows, Dim stride, int low, int high, Dim dim, float* keys);
+  TileOps tiles[4];  // by TileElements
   // queries [count][dim] -> scores [count][key_tile].
   void (*score)(const float* queries, int count, const float* keys, int low, int high, Dim dim,
                 float* scores);
   // One query's scores [key_tile] -> weights; bit i of `keep`: key i counts. Returns the factor
   // by which the output so far must be scaled.
   float (*soften)(float* scores, std::uint64_t keep, float* maximum, float* denominator);
-  // outputs [count][dim] += weights [count][key_tile] x values [row][dim at `stride`].
-  void (*accumulate)(const float* weights, const float* factors, int count, std::uint64_t keep,
-                     const float* values, Dim stride, Dim dim, float* outputs);
   void (*merge_outputs)(float* into, float a, const float* from, float b, Dim dim);
   void (*divide)(const float* x, float divisor, Dim dim, float* y);
   float (*exponential_of)(float x);
 };
 
+// The operations for an instruction set that this machine supports.
+const AttentionOps& attention_ops(Isa isa);
+
 }  // namespace tenon::inline TENON_ABI
 
-#define TENON_LEAF_FILE "attention_leaves.inl"
-#include "for_each_isa.inl"
-
-namespace tenon::inline TENON_ABI {
-
-inline const AttentionOps& attention_ops(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::avx512 || isa == Isa::avx512vnni) return avx512::attention_ops;
-  if (isa == Isa::avx2) return avx2::attention_ops;
+#if !defined(TENON_COMPILED)
+#include "attention_ops.inl"
 #endif
-  static_cast<void>(isa);
-  return scalar::attention_ops;
-}
-
-}  // namespace tenon::inline TENON_ABI

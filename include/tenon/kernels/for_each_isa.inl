@@ -1,6 +1,10 @@
 // Compiles the file named by TENON_LEAF_FILE once per instruction set, in that set's namespace,
 // with TENON_LEAF as the attribute that every leaf function in it carries. The bodies are written
 // once, on the sixteen lanes of lanes_*.hpp, so all sets compute the same bits.
+#include "lanes_avx2.hpp"
+#include "lanes_avx512.hpp"
+#include "lanes_scalar.hpp"
+
 namespace tenon::inline TENON_ABI::scalar {
 #if defined(__x86_64__)
 #define TENON_LEAF __attribute__((cold))  // the oracle there: small code and short builds

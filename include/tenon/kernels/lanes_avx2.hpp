@@ -43,6 +43,12 @@ TENON_LANE F32x16 load_half(const std::uint16_t* p) {
   return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
           _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)))};
 }
+TENON_LANE F32x16 broadcast_half(const std::byte* p) {
+  std::int16_t bits;
+  std::memcpy(&bits, p, sizeof bits);
+  const __m256 scale = _mm256_cvtph_ps(_mm_set1_epi16(bits));
+  return {scale, scale};
+}
 TENON_LANE __m256 load_bf16_8(const std::uint16_t* p) {
   const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
@@ -142,17 +148,29 @@ TENON_LANE void transpose_8(__m256 (&r)[8]) {
     r[4 + c] = _mm256_permute2f128_ps(b[c], b[4 + c], 0x31);
   }
 }
-TENON_LANE void load_transposed(const float* rows, std::ptrdiff_t stride, F32x16 (&columns)[8]) {
-  __m256 low[8], high[8];
+// Four blocks of 8 x 8; the two off the diagonal change places.
+TENON_LANE void transpose(F32x16 (&r)[16]) {
+  __m256 block[8], other[8];
   TENON_UNROLL
-  for (int i = 0; i < 8; ++i) {
-    low[i] = _mm256_loadu_ps(rows + i * stride);
-    high[i] = _mm256_loadu_ps(rows + (8 + i) * stride);
-  }
-  transpose_8(low);
-  transpose_8(high);
+  for (int i = 0; i < 8; ++i) block[i] = r[i].low;
+  transpose_8(block);
   TENON_UNROLL
-  for (int c = 0; c < 8; ++c) columns[c] = {low[c], high[c]};
+  for (int i = 0; i < 8; ++i) r[i].low = block[i];
+  TENON_UNROLL
+  for (int i = 0; i < 8; ++i) block[i] = r[8 + i].high;
+  transpose_8(block);
+  TENON_UNROLL
+  for (int i = 0; i < 8; ++i) r[8 + i].high = block[i];
+  TENON_UNROLL
+  for (int i = 0; i < 8; ++i) block[i] = r[i].high;
+  transpose_8(block);
+  TENON_UNROLL
+  for (int i = 0; i < 8; ++i) other[i] = r[8 + i].low;
+  transpose_8(other);
+  TENON_UNROLL
+  for (int i = 0; i < 8; ++i) r[8 + i].low = block[i];
+  TENON_UNROLL
+  for (int i = 0; i < 8; ++i) r[i].high = other[i];
 }
 TENON_LANE float sum(F32x16 a) {
   const __m256 by8 = _mm256_add_ps(a.low, a.high);

@@ -52,6 +52,11 @@ TENON_LANE F32x16 load_bf16(const std::uint16_t* p) {
       _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
 }
+TENON_LANE F32x16 broadcast_half(const std::byte* p) {
+  std::int16_t bits;
+  std::memcpy(&bits, p, sizeof bits);
+  return {_mm512_cvtph_ps(_mm256_set1_epi16(bits))};
+}
 TENON_LANE F32x16 load_half_scales(const std::byte* p) {
   const __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   const __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
@@ -108,32 +113,30 @@ TENON_LANE F32x16 power_of_two(F32x16 n) {
 TENON_LANE F32x16 swap_pairs(F32x16 a) {
   return {_mm512_permute_ps(a.v, 0xb1)};
 }
-TENON_LANE __m512 two_rows(const float* low, const float* high) {
-  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(low)), _mm256_loadu_ps(high), 1);
-}
-// 24 shuffles: pairs of rows, pairs of pairs, then the 128-bit quarters into their order.
-TENON_LANE void load_transposed(const float* rows, std::ptrdiff_t stride, F32x16 (&columns)[8]) {
-  __m512 b[8];
+// 64 shuffles: pairs of rows, pairs of pairs, then the 128-bit quarters into their order.
+TENON_LANE void transpose(F32x16 (&r)[16]) {
+  __m512 b[16];
   TENON_UNROLL
-  for (int i = 0; i < 8; i += 4) {  // rows 2i..2i+3 in the low halves, 2i+4..2i+7 in the high ones
-    const float* at = rows + 2 * i * stride;
-    const __m512 r0 = two_rows(at, at + 4 * stride);
-    const __m512 r1 = two_rows(at + 1 * stride, at + 5 * stride);
-    const __m512 r2 = two_rows(at + 2 * stride, at + 6 * stride);
-    const __m512 r3 = two_rows(at + 3 * stride, at + 7 * stride);
-    const __m512 a0 = _mm512_unpacklo_ps(r0, r1);
-    const __m512 a1 = _mm512_unpackhi_ps(r0, r1);
-    const __m512 a2 = _mm512_unpacklo_ps(r2, r3);
-    const __m512 a3 = _mm512_unpackhi_ps(r2, r3);
+  for (int i = 0; i < 16; i += 4) {  // b[i + c]: columns c, 4 + c, 8 + c, 12 + c of rows i..i+3
+    const __m512 a0 = _mm512_unpacklo_ps(r[i].v, r[i + 1].v);
+    const __m512 a1 = _mm512_unpackhi_ps(r[i].v, r[i + 1].v);
+    const __m512 a2 = _mm512_unpacklo_ps(r[i + 2].v, r[i + 3].v);
+    const __m512 a3 = _mm512_unpackhi_ps(r[i + 2].v, r[i + 3].v);
     b[i] = _mm512_shuffle_ps(a0, a2, 0x44);
     b[i + 1] = _mm512_shuffle_ps(a0, a2, 0xee);
     b[i + 2] = _mm512_shuffle_ps(a1, a3, 0x44);
     b[i + 3] = _mm512_shuffle_ps(a1, a3, 0xee);
   }
   TENON_UNROLL
-  for (int c = 0; c < 4; ++c) {  // quarters of b[c]: column c, c + 4 of one half, then of the other
-    columns[c].v = _mm512_shuffle_f32x4(b[c], b[4 + c], 0x88);
-    columns[4 + c].v = _mm512_shuffle_f32x4(b[c], b[4 + c], 0xdd);
+  for (int c = 0; c < 4; ++c) {
+    const __m512 a0 = _mm512_shuffle_f32x4(b[c], b[4 + c], 0x88);  // columns c, 8 + c
+    const __m512 a1 = _mm512_shuffle_f32x4(b[c], b[4 + c], 0xdd);  // columns 4 + c, 12 + c
+    const __m512 a2 = _mm512_shuffle_f32x4(b[8 + c], b[12 + c], 0x88);
+    const __m512 a3 = _mm512_shuffle_f32x4(b[8 + c], b[12 + c], 0xdd);
+    r[c].v = _mm512_shuffle_f32x4(a0, a2, 0x88);
+    r[4 + c].v = _mm512_shuffle_f32x4(a1, a3, 0x88);
+    r[8 + c].v = _mm512_shuffle_f32x4(a0, a2, 0xdd);
+    r[12 + c].v = _mm512_shuffle_f32x4(a1, a3, 0xdd);
   }
 }
 TENON_LANE float sum(F32x16 a) {

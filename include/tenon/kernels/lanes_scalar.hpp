@@ -57,6 +57,12 @@ inline F32x16 load_half(const std::uint16_t* p) {
 inline F32x16 load_bf16(const std::uint16_t* p) {
   return detail::each([=](int i) { return float_of_bf16(p[i]); });
 }
+// The half at p, which need not be aligned, in all lanes.
+inline F32x16 broadcast_half(const std::byte* p) {
+  std::uint16_t bits;
+  std::memcpy(&bits, p, sizeof bits);
+  return broadcast(float_of_half(bits));
+}
 // 2^(e - 128) for sixteen bytes e, NaN for 255: half the scales of MXFP4 blocks.
 inline F32x16 load_half_scales(const std::byte* p) {
   return detail::each(
@@ -116,10 +122,10 @@ inline F32x16 power_of_two(F32x16 n) {
 inline F32x16 swap_pairs(F32x16 a) {
   return detail::each([&](int i) { return a.lane[i ^ 1]; });
 }
-// Eight columns of sixteen rows at `stride` floats: lane r of columns[c] is rows[r * stride + c].
-inline void load_transposed(const float* rows, std::ptrdiff_t stride, F32x16 (&columns)[8]) {
-  for (int c = 0; c < 8; ++c) {
-    columns[c] = detail::each([&](int r) { return rows[r * stride + c]; });
+// Lane i of r[j] and lane j of r[i] change places.
+inline void transpose(F32x16 (&r)[16]) {
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < i; ++j) std::swap(r[i].lane[j], r[j].lane[i]);
   }
 }
 // Sum and maximum of the lanes in a fixed tree: lane i with i + 8, then 4, 2, 1.

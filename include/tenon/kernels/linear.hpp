@@ -34,42 +34,18 @@ struct LinearLeaf {
 };
 inline constexpr int most_tiles_a_call = 12;
 
+// The leaf of one format for an instruction set that this machine supports.
+template <class F>
+const LinearLeaf& linear_leaf(Isa isa);
+
 }  // namespace tenon::inline TENON_ABI
 
-#define TENON_LEAF_FILE "linear_leaves.inl"
-#include "for_each_isa.inl"
-#define TENON_LEAF_FILE "int8_leaves.inl"
-#include "for_each_isa.inl"
-
-#if defined(__x86_64__)
-#if !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-namespace tenon::inline TENON_ABI::avx512vnni {
-#define TENON_LEAF TENON_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vnni")
-#include "int8_leaves.inl"
-#undef TENON_LEAF
-}  // namespace tenon::inline TENON_ABI::avx512vnni
-#if !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
+#include "compiled_leaves.hpp"
+#if !defined(TENON_COMPILED)
+#include "every_format.hpp"
 #endif
 
 namespace tenon::inline TENON_ABI {
-
-// The leaf of one format for one instruction set.
-template <class F>
-const LinearLeaf& linear_leaf(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::avx512vnni) return avx512vnni::linear_leaf_of<F>;
-  if (isa == Isa::avx512) return avx512::linear_leaf_of<F>;
-  if (isa == Isa::avx2) return avx2::linear_leaf_of<F>;
-#endif
-  static_cast<void>(isa);
-  return scalar::linear_leaf_of<F>;
-}
 
 // One product of a call: y [tokens, >= out] = (or +=) x W^T; a row of y starts every y.extent(1).
 template <class Formats>
@@ -80,8 +56,8 @@ struct LinearOutput {
   const float* bias = nullptr;  // [out] added to y afterwards
 };
 
-// Rows [first, first + count) of a call's x with at most two weights of their own; row 0 of an
-// output's y belongs to row `first`.
+// Rows [first, first + count) of a call's x with at most two weights of their own, without biases;
+// row 0 of an output's y belongs to row `first`.
 template <class Formats>
 struct LinearGroup {
   Dim first = 0, count = 0;
@@ -95,8 +71,10 @@ struct LinearGroup {
 namespace detail {
 template <class Formats>
 const LinearLeaf& linear_leaf_of_tag(int tag, Isa isa) {
-  return FormatList<Formats>::visit(
-      tag, [&]<class F>(F) -> const LinearLeaf& { return linear_leaf<F>(isa); });
+  return FormatList<Formats>::visit(tag, [&]<class F>(F) -> const LinearLeaf& {
+    static_assert(explain_leaf<F>());
+    return linear_leaf<F>(isa);
+  });
 }
 
 // Hands tiles [range) of the outputs' tiles, counted through all outputs, to their leaves. Tiles of

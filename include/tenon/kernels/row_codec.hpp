@@ -6,6 +6,7 @@
 #include "../quant/any_of.hpp"
 #include "../quant/blocks.hpp"
 #include "../quant/dense.hpp"
+#include "attention_ops.hpp"
 #include "row_ops.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -55,10 +56,16 @@ void load_row(const RowOps& ops, const std::byte* row, Dim first, Dim n, float* 
 struct RowCodec {
   void (*store)(const RowOps& ops, const float* values, Dim n, std::byte* row);
   void (*load)(const RowOps& ops, const std::byte* row, Dim first, Dim n, float* values);
-  bool floats = false;  // rows are floats already and can be read where they lie
+  TileElements elements = TileElements::none;  // how attention reads such rows where they lie
 };
 template <Format F>
-inline constexpr RowCodec row_codec{store_row<F>, load_row<F>, std::same_as<F, F32>};
+inline constexpr TileElements tile_elements = std::same_as<F, F32>    ? TileElements::f32
+                                              : std::same_as<F, F16>  ? TileElements::f16
+                                              : std::same_as<F, Bf16> ? TileElements::bf16
+                                              : std::same_as<F, Q8_0> ? TileElements::q8_0
+                                                                      : TileElements::none;
+template <Format F>
+inline constexpr RowCodec row_codec{store_row<F>, load_row<F>, tile_elements<F>};
 
 // The codec of the format with this tag.
 template <class Formats>

@@ -1,14 +1,10 @@
 #pragma once
 // Operations on single rows of floats, chosen by instruction set: norm, rotation, activations,
 // conversions. All instruction sets return the same bits.
-#include <cmath>
 #include <cstdint>
 
 #include "../core/types.hpp"
 #include "isa.hpp"
-#include "lanes_avx2.hpp"
-#include "lanes_avx512.hpp"
-#include "lanes_scalar.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -30,20 +26,11 @@ struct RowOps {
   void (*widen_bf16)(const std::uint16_t* x, Dim n, float* y);
 };
 
+// The operations for an instruction set that this machine supports.
+const RowOps& row_ops(Isa isa);
+
 }  // namespace tenon::inline TENON_ABI
 
-#define TENON_LEAF_FILE "row_leaves.inl"
-#include "for_each_isa.inl"
-
-namespace tenon::inline TENON_ABI {
-
-inline const RowOps& row_ops(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::avx512 || isa == Isa::avx512vnni) return avx512::row_ops;
-  if (isa == Isa::avx2) return avx2::row_ops;
+#if !defined(TENON_COMPILED)
+#include "row_ops.inl"
 #endif
-  static_cast<void>(isa);
-  return scalar::row_ops;
-}
-
-}  // namespace tenon::inline TENON_ABI

@@ -11,6 +11,7 @@
 #include "../nn/rope.hpp"
 #include "append.hpp"
 #include "layer_step.hpp"
+#include "turn_keys.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -23,11 +24,15 @@ struct GqaSpec {
   QkNorm qk_norm = QkNorm::none;
   bool value_norm = false;    // values of each head are RMS-normed without a gain (Gemma 4)
   bool output_gate = false;   // attn_q also gives, per head, a gate: output *= sigmoid(gate)
+  bool fused = false;         // queries, keys and values are one tensor, attn_qkv (Phi-3)
   bool window_sizes = false;  // head_dim is the file's "attention.key_length_swa"
 };
 
 template <GqaSpec S>
 consteval bool explain_gqa() {
+  static_assert(!(S.fused && S.output_gate),
+                "tenon: GqaSpec::fused and output_gate exclude each other: no layout is known that "
+                "has both");
   static_assert(S.head_dim == dyn || S.head_dim > 0,
                 "tenon: GqaSpec::head_dim must be positive or dyn");
   if constexpr (S.heads != dyn && S.kv_heads != dyn) {
@@ -88,7 +93,7 @@ struct Gqa {
   };
 
   static constexpr bool fits(const ModelConfig& config, int layer) {
-    return policy_fits<M>(config, layer);
+    return policy_fits<M>(config, layer) && policy_fits<Pos>(config, layer);
   }
   static constexpr std::array<Pin, 3> pins(const ModelConfig& config, int layer) {
     const Config c = Config::read(config, layer);
@@ -133,13 +138,10 @@ struct Gqa {
       const Axis head{config.head_dim, "attention.key_length"};
       const Axis q{config.heads * config.head_dim, "attention.head_count x key_length"};
       const Axis kv{config.kv_heads * config.head_dim, "attention.head_count_kv x key_length"};
-      wq.visit(visitor, "attn_q",
-               Spec.output_gate ? Axis{2 * q.size, "2 x attention.head_count x key_length"} : q,
-               width);
-      if (owns) {
-        wk.visit(visitor, "attn_k", kv, width);
-        // Some Gemma 4 files have no values of their own: the keys serve as both.
-        if (!Spec.value_norm || visitor.has("attn_v")) wv.visit(visitor, "attn_v", kv, width);
+      if constexpr (Spec.fused) {
+        visit_fused(visitor, width, q, kv);
+      } else {
+        visit_apart(visitor, width, q, kv, owns);
       }
       wo.visit(visitor, "attn_output", width, q);
       if constexpr (Spec.qk_norm != QkNorm::none) {
@@ -152,6 +154,25 @@ struct Gqa {
         config.score.visit(visitor, Axis{config.heads, "attention.head_count"});
       }
       if constexpr (Pos::rotates) rotary = bind_rotary(visitor, config.position, config.head_dim);
+    }
+
+   private:
+    template <class Visitor>
+    void visit_apart(Visitor&& visitor, Axis width, Axis q, Axis kv, bool owns) {
+      const Axis gated{2 * q.size, "2 x attention.head_count x key_length"};
+      wq.visit(visitor, "attn_q", Spec.output_gate ? gated : q, width);
+      if (!owns) return;
+      wk.visit(visitor, "attn_k", kv, width);
+      // Some Gemma 4 files have no values of their own: the keys serve as both.
+      if (!Spec.value_norm || visitor.has("attn_v")) wv.visit(visitor, "attn_v", kv, width);
+    }
+    template <class Visitor>
+    void visit_fused(Visitor&& visitor, Axis width, Axis q, Axis kv) {
+      const Axis whole{q.size + 2 * kv.size,
+                       "(attention.head_count + 2 attention.head_count_kv) x key_length"};
+      wq.visit_rows(visitor, "attn_qkv", whole, 0, q, width);
+      wk.visit_rows(visitor, "attn_qkv", whole, q.size, kv, width);
+      wv.visit_rows(visitor, "attn_qkv", whole, q.size + kv.size, kv, width);
     }
   };
 
@@ -195,6 +216,18 @@ struct Gqa {
            weights.config.score);
     if constexpr (Spec.output_gate) apply_gates(cpu, gated, out, heads, head_dim);
     cpu.linear<Formats>(out, {weights.wo.into(y, accumulate)});
+  }
+
+  // Turns the cached keys of these rows to positions that differ by what the angles stand for.
+  template <class Formats>
+  static void turn_keys(const RowOps& ops, const Weights<Formats>& weights, Store& store, int slot,
+                        SeqId seq, Rows rows, std::span<const RotaryAngles> angles) {
+    if constexpr (Pos::rotates) {
+      const Config& c = weights.config;
+      turn_cached_keys(ops, store, slot, seq, rows,
+                       angles[static_cast<std::size_t>(weights.rotary)], c.kv_heads * c.head_dim, 0,
+                       c.kv_heads, c.head_dim);
+    }
   }
 
  private:

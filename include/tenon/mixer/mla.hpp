@@ -14,6 +14,7 @@
 #include "append.hpp"
 #include "layer_step.hpp"
 #include "mla_expand.hpp"
+#include "turn_keys.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -255,6 +256,18 @@ struct Mla {
       absorbed(step.batch, q, out);
     }
     cpu.linear<Formats>(out, {weights.wo.into(y, accumulate)});
+  }
+  // Turns the cached rotary keys of these rows to positions that differ by what the angles stand
+  // for.
+  template <class Formats>
+  static void turn_keys(const RowOps& ops, const Weights<Formats>& weights, Store& store, int slot,
+                        SeqId seq, Rows rows, std::span<const RotaryAngles> angles) {
+    if constexpr (Pos::rotates) {
+      const MlaDims d = dims_of(weights.config);
+      turn_cached_keys(ops, store, slot, seq, rows,
+                       angles[static_cast<std::size_t>(weights.rotary)], d.row(), d.kv_rank, 1,
+                       d.rope_dim);
+    }
   }
 
  private:

@@ -25,11 +25,12 @@ class AnySession {
   std::size_t workspace_bytes() const { return self_->workspace_bytes(); }
   int length(SeqId seq) const { return self_->length(seq); }
   SeqId open() { return self_->open(); }
-  static constexpr bool forks = true;  // RequestError from a model whose caches cannot
-  SeqId fork(SeqId seq) { return self_->fork(seq); }
   void truncate(SeqId seq, int rows) { self_->truncate(seq, rows); }
   void close(SeqId seq) { self_->close(seq); }
   // RequestError from a session that cannot.
+  SeqId fork(SeqId seq) { return self_->fork(seq); }
+  void shift(SeqId seq, int keep, int drop) { self_->shift(seq, keep, drop); }
+  void accept(SeqId seq, std::span<const int> path) { self_->accept(seq, path); }
   std::vector<std::byte> save(SeqId seq) const { return self_->save(seq); }
   SeqId restore(std::span<const std::byte> saved) { return self_->restore(saved); }
   void forward(const Batch& batch, MatView<float> logits, std::stop_token stop = {}) {
@@ -48,6 +49,8 @@ class AnySession {
     virtual int length(SeqId seq) const = 0;
     virtual SeqId open() = 0;
     virtual SeqId fork(SeqId seq) = 0;
+    virtual void shift(SeqId seq, int keep, int drop) = 0;
+    virtual void accept(SeqId seq, std::span<const int> path) = 0;
     virtual void truncate(SeqId seq, int rows) = 0;
     virtual void close(SeqId seq) = 0;
     virtual std::vector<std::byte> save(SeqId seq) const = 0;
@@ -66,12 +69,24 @@ class AnySession {
     int length(SeqId seq) const override { return held.length(seq); }
     SeqId open() override { return held.open(); }
     SeqId fork(SeqId seq) override {
-      if constexpr (S::forks) {
-        return held.fork(seq);
+      if constexpr (requires { requires !S::forks; }) {
+        cannot("fork");
       } else {
-        fail<RequestError>(
-            "fork needs caches that can share or copy rows, a Ring of this model cannot; feed the "
-            "sequence again, or compose the model with Contiguous or Paged");
+        return held.fork(seq);
+      }
+    }
+    void shift(SeqId seq, int keep, int drop) override {
+      if constexpr (requires { requires S::shifts; }) {
+        held.shift(seq, keep, drop);
+      } else {
+        cannot("shift");
+      }
+    }
+    void accept(SeqId seq, std::span<const int> path) override {
+      if constexpr (requires { held.accept(seq, path); }) {
+        held.accept(seq, path);
+      } else {
+        cannot("accept");
       }
     }
     void truncate(SeqId seq, int rows) override { held.truncate(seq, rows); }
@@ -80,20 +95,21 @@ class AnySession {
       if constexpr (requires { held.save(seq); }) {
         return held.save(seq);
       } else {
-        cannot_save();
+        cannot("save");
       }
     }
     SeqId restore(std::span<const std::byte> saved) override {
       if constexpr (requires { held.restore(saved); }) {
         return held.restore(saved);
       } else {
-        cannot_save();
+        cannot("restore");
       }
     }
-    [[noreturn]] static void cannot_save() {
-      fail<RequestError>(
-          "save and restore need a session that has both, the one behind this AnySession has not; "
-          "feed the sequence again");
+    [[noreturn]] static void cannot(std::string_view operation) {
+      fail<RequestError>(operation,
+                         " must be supported by every cache of the model, one behind this session "
+                         "does not (a Ring overwrites rows); feed the sequence again, or compose "
+                         "the model with Contiguous or Paged");
     }
     void forward(const Batch& batch, MatView<float> logits, std::stop_token stop) override {
       held.forward(batch, logits, std::move(stop));

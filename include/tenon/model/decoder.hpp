@@ -107,19 +107,7 @@ class Decoder {
     }
     auto bound = std::make_shared<Bound>();
     Loader<formats> loader(source, executor);
-    bound->width = config.width();
-    bound->vocab = config.vocab();
-    if (config.has("context_length")) bound->context = config.size("context_length");
-    read_layers(config, loader, *bound);
-    const Axis width{bound->width, "embedding_length"};
-    const Axis vocab{bound->vocab, "vocab_size"};
-    loader.within("");
-    bound->input.read(config);
-    bound->input.visit(loader, width, vocab);
-    if (loader.has("output")) loader.matrix("output", bound->head, vocab, width);
-    bound->logit_cap = static_cast<float>(config.number_or("final_logit_softcapping", 0));
-    bound->norm.read(config);
-    bound->norm.visit(loader, "output_norm", width);
+    read(config, loader, *bound);
     loader.refuse_unused();
     storage.refuse_unread(source.origin());
     bound->rotaries = loader.take_rotaries();
@@ -130,6 +118,15 @@ class Decoder {
   static Decoder bind(const TensorSource& source) {
     ThreadTeam team;
     return bind(source, team);
+  }
+
+  // Shows `visitor` (see nn/bind.hpp) every tensor that a checkpoint with this configuration has,
+  // as bind() would read it. LoadError as from bind().
+  template <class Visitor>
+  static void visit(const ModelConfig& config, Visitor& visitor) {
+    check_plan(config);
+    Bound bound;
+    read(config, visitor, bound);
   }
 
   int vocab() const { return static_cast<int>(pinned_or<Spec.vocab>(bound_->vocab)); }
@@ -219,12 +216,29 @@ class Decoder {
     }
     return broken;
   }
-  static void read_layers(const ModelConfig& config, Loader<formats>& loader, Bound& bound) {
+  template <class Visitor>
+  static void read(const ModelConfig& config, Visitor& visitor, Bound& bound) {
+    bound.width = config.width();
+    bound.vocab = config.vocab();
+    if (config.has("context_length")) bound.context = config.size("context_length");
+    read_layers(config, visitor, bound);
+    const Axis width{bound.width, "embedding_length"};
+    const Axis vocab{bound.vocab, "vocab_size"};
+    visitor.within("");
+    bound.input.read(config);
+    bound.input.visit(visitor, width, vocab);
+    if (visitor.has("output")) visitor.matrix("output", bound.head, vocab, width);
+    bound.logit_cap = static_cast<float>(config.number_or("final_logit_softcapping", 0));
+    bound.norm.read(config);
+    bound.norm.visit(visitor, "output_norm", width);
+  }
+  template <class Visitor>
+  static void read_layers(const ModelConfig& config, Visitor& visitor, Bound& bound) {
     const Axis width{bound.width, "embedding_length"};
     const int layers = config.layers();
     for (int i = 0; i < layers; ++i) {
       const LayerRef ref = Plan.at(i, config);
-      loader.within(message("blk.", i, "."));
+      visitor.within(message("blk.", i, "."));
       kinds::visit(ref.kind, [&](auto k) {
         using B = typename kinds::template At<k>;
         auto& list = std::get<k>(bound.weights);
@@ -241,7 +255,7 @@ class Decoder {
           check_shared(config, i, ref.source, rows, slots[static_cast<std::size_t>(slot.index)]);
         }
         bound.layers.push_back({k, list.size() - 1, slot});
-        weights.visit(loader, width, owns);
+        weights.visit(visitor, width, owns);
       });
     }
   }

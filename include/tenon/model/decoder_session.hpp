@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,6 +75,38 @@ class DecoderSession {
     each_store([&](auto& store) { store.truncate(seq, now, rows); });
     table_.resize(seq, rows);
   }
+  // Of the tokens that the last step gave to `seq`, keeps those in `path` and forgets the others: a
+  // chain's first ones, or one path of a token tree from its root on. The logits of what follows
+  // are those of a sequence that was only given these tokens, for a chain bit by bit.
+  void accept(SeqId seq, std::span<const int> path) {
+    const SeqStep step = table_.last_step(seq);
+    check_path(step, path);
+    int kept = 0;  // those that lie where they belong already
+    while (kept < static_cast<int>(path.size()) && path[static_cast<std::size_t>(kept)] == kept) {
+      ++kept;
+    }
+    if (kept < static_cast<int>(path.size())) move_path(step, path);
+    truncate(seq, step.base + static_cast<int>(path.size()));
+  }
+  // Drops rows [keep, keep + drop) of a sequence; what follows moves down, its keys turned to their
+  // places there (context shift). Cached values still know of the dropped rows.
+  static constexpr bool shifts = Kinds::shifts;
+  void shift(SeqId seq, int keep, int drop) {
+    static_assert(shifts,
+                  "tenon: a cache of this model cannot shift (a Ring has no rows to move in); use "
+                  "Contiguous or Paged");
+    const int rows = length(seq);
+    if (keep < 0 || drop < 0 || keep > rows || drop > rows - keep) {
+      fail<RequestError>("shift must drop rows within the ", rows, " of sequence ", index(seq),
+                         ", it was asked to drop ", drop, " after ", keep);
+    }
+    if (drop == 0) return;
+    const int moved = rows - keep - drop;
+    unshare(seq, keep, keep + moved);
+    each_store([&](auto& store) { store.move_rows(seq, keep + drop, keep, moved); });
+    turn_keys(seq, {keep, keep + moved}, -drop);
+    truncate(seq, keep + moved);
+  }
   void close(SeqId seq) {
     table_.close(seq);
     each_store([&](auto& store) { store.release(seq); });
@@ -106,13 +139,71 @@ class DecoderSession {
       }
       throw;
     }
-    for (const SeqStep& seq : step.seqs) table_.resize(seq.seq, seq.base + seq.count);
+    table_.commit(step);
   }
 
  private:
   const typename D::Bound& bound() const { return *model_.bound(); }
   Executor& executor() const { return *executor_; }
 
+  static void check_path(const SeqStep& step, std::span<const int> path) {
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const int node = path[i], before = i == 0 ? -1 : path[i - 1];
+      bool follows = node >= 0 && node < step.count;
+      if (follows && step.ancestors == nullptr) follows = node == static_cast<int>(i);
+      if (follows && step.ancestors != nullptr) {
+        const std::uint64_t* seen = step.ancestors + node * ((step.count + 63) / 64);
+        follows = step.depths[node] == static_cast<int>(i) &&
+                  (before < 0 || (seen[before / 64] >> (before % 64) & 1) != 0);
+      }
+      if (!follows) {
+        fail<RequestError>("accept takes one path from the root on, token ", node, " at place ", i,
+                           " does not continue it; the step gave sequence ", index(step.seq), " ",
+                           step.count, " tokens");
+      }
+    }
+  }
+  // Moves the rows of a path of the tree together; nodes lie behind their parents, so that no row
+  // is written before it was read.
+  void move_path(const SeqStep& step, std::span<const int> path) {
+    if constexpr (Kinds::shifts) {
+      const auto n = static_cast<int>(path.size());
+      unshare(step.seq, step.base, step.base + n);
+      for (int i = 0; i < n; ++i) {
+        const int from = step.base + path[static_cast<std::size_t>(i)];
+        each_store([&](auto& store) { store.move_rows(step.seq, from, step.base + i, 1); });
+      }
+    } else {
+      fail<RequestError>(
+          "accept of a branch moves rows, which a Ring of this model cannot; accept a chain, or "
+          "compose the model with Contiguous or Paged");
+    }
+  }
+  void unshare(SeqId seq, int from, int rows) {
+    each_store([&](auto& store) {
+      if (!store.unshare(seq, from, rows)) pool_full({seq, 0, rows - from, length(seq)});
+    });
+  }
+  // Turns the keys of these rows by `delta` positions, in every layer that owns rows.
+  void turn_keys(SeqId seq, Rows rows, int delta) {
+    std::vector<RotaryAngles> angles;
+    std::vector<std::vector<float>> memory;
+    for (const RotaryFrequencies& frequencies : bound().rotaries) {
+      const Dim n = frequencies.rope_dim();
+      float* at = memory.emplace_back(static_cast<std::size_t>(2 * n)).data();
+      angles.push_back({frequencies.pairing, n, matrix(at, 1, n), matrix(at + n, 1, n)});
+      fill_shift_angles(frequencies, delta, angles.back());
+    }
+    for (const typename D::Layer& layer : bound().layers) {
+      if (!layer.slot.owns) continue;
+      Kinds::visit(layer.kind, [&](auto k) {
+        using B = typename Kinds::template At<k>;
+        auto& store = *std::get<static_cast<std::size_t>(Kinds::template store_of<k>)>(stores_);
+        const auto& weights = std::get<k>(bound().weights)[layer.weights].mixer;
+        B::Mixer::turn_keys(row_ops(isa_), weights, store, layer.slot.index, seq, rows, angles);
+      });
+    }
+  }
   void reserve(const Step& step) {
     for (const SeqStep& seq : step.seqs) {
       each_store([&](auto& store) {

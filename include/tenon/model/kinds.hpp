@@ -32,6 +32,10 @@ template <class Mixer>
 inline constexpr bool takes_trees = requires {
   requires Mixer::MaskType::trees;
 };
+template <class Store>
+inline constexpr bool moves_rows = requires {
+  requires Store::shifts;
+};
 template <class Mixer>
 inline constexpr bool is_bounded = requires {
   requires Mixer::MaskType::bounded;
@@ -58,6 +62,7 @@ struct Kinds {
   using Stores = typename detail::Unique<std::tuple<>, typename B::Mixer::Store...>::type;
   using OwnedStores = typename detail::Owned<Stores>::type;
   static constexpr bool forks = (B::Mixer::Store::forks && ...);
+  static constexpr bool shifts = (detail::moves_rows<typename B::Mixer::Store> && ...);
   static constexpr bool trees = (detail::takes_trees<typename B::Mixer> && ...);
   static constexpr int stores = static_cast<int>(std::tuple_size_v<Stores>);
   template <int I>

@@ -10,6 +10,13 @@
 
 namespace tenon::inline TENON_ABI {
 
+// The model of a checkpoint behind one interface. A function of its own, so that tenon::zoo can
+// hold it for the families of the zoo.
+template <class M>
+AnyModel bind_any(const TensorSource& source, Executor& executor) {
+  return AnyModel(M::bind(source, executor));
+}
+
 // Models of one architecture, as `general.architecture` names it. Several types (other pinned
 // sizes, say) are tried in order; the first that accepts the checkpoint is used.
 template <FixedString Architecture, class... Models>
@@ -24,7 +31,7 @@ struct Entry {
     std::unique_ptr<AnyModel> model;
     static_cast<void>(
         ((Models::accepts(config) &&
-          (model = std::make_unique<AnyModel>(Models::bind(source, executor)), true)) ||
+          (model = std::make_unique<AnyModel>(bind_any<Models>(source, executor)), true)) ||
          ...));
     return model;
   }

@@ -6,6 +6,8 @@
 // bytes), i32 first, i32 oldest (see SavedRange); their rows, layer after layer; u64 checksum of
 // everything before it.
 #include <charconv>
+#include <cstring>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -64,7 +66,11 @@ class SavedWriter {
     number(std::uint64_t{text.size()});
     raw(std::as_bytes(std::span(text)));
   }
-  void raw(std::span<const std::byte> bytes) { to_.insert(to_.end(), bytes.begin(), bytes.end()); }
+  void raw(std::span<const std::byte> bytes) {
+    const std::size_t at = to_.size();
+    to_.resize(at + bytes.size());
+    if (!bytes.empty()) std::memcpy(to_.data() + at, bytes.data(), bytes.size());
+  }
 
  private:
   std::vector<std::byte>& to_;

@@ -30,6 +30,21 @@ class SequenceTable {
   int length(SeqId seq) const { return lengths_[checked(seq)]; }
   void resize(SeqId seq, int rows) { lengths_[checked(seq)] = rows; }
   void close(SeqId seq) { lengths_[checked(seq)] = closed; }
+  // The admitted step is done: its sequences are longer now.
+  void commit(const Step& step) {
+    for (const SeqStep& seq : step.seqs) lengths_[index(seq.seq)] = seq.base + seq.count;
+    committed_ = true;
+  }
+  // The part that a sequence had in the last step; RequestError when the step was not its last
+  // change.
+  const SeqStep& last_step(SeqId seq) const {
+    const int rows = length(seq);
+    for (const SeqStep& part : seqs_) {
+      if (committed_ && part.seq == seq && part.base + part.count == rows) return part;
+    }
+    fail<RequestError>("accept must follow the forward() that gave sequence ", index(seq),
+                       " its tokens, before another step or change; its rows are now ", rows);
+  }
   // A closed sequence, opened with `rows` rows; CapacityError when all are open.
   SeqId open(int rows) {
     const SeqId seq = vacant();
@@ -47,6 +62,7 @@ class SequenceTable {
   // The validated batch, valid until the next call; RequestError names what is wrong with it,
   // CapacityError a full sequence. Allocates nothing.
   Step admit(const Batch& batch, MatView<const float> logits) {
+    committed_ = false;
     check_sizes(batch, logits);
     check_values(batch);
     seqs_.clear();
@@ -163,6 +179,7 @@ class SequenceTable {
   std::vector<int> lengths_;           // [seqs]; -1: closed
   std::vector<std::uint64_t> stamps_;  // [seqs] the last batch each was in
   std::uint64_t batches_ = 0;
+  bool committed_ = false;  // seqs_ is the last step, and it was done
   std::vector<SeqStep> seqs_;
   std::vector<int> positions_;
   TokenTrees trees_;

@@ -24,6 +24,7 @@ struct Slice {
 };
 
 // Visitors provide:
+//   within(prefix)                                      names that follow start so: "blk.3." or ""
 //   matrix(name, PackedMatrix&, Axis out, Axis in)      a linear weight, stored [out, in]
 //   stack(name, std::vector<PackedMatrix>&, Axis count, Axis out, Axis in)   [count, out, in]
 //   slices(name, std::vector<PackedMatrix>&, Axis count, Slice, Axis in)     a slice of each of the
@@ -32,6 +33,7 @@ struct Slice {
 //   vectors(name, std::vector<float>&, Axis count, Axis n)   stored [count, n]
 //   optional_vector(name, std::vector<float>&, Axis n)  left empty when the checkpoint has none
 //   rotary(RotaryFrequencies) -> int                    registers a rotation; equal ones share one
+//   vectors(name, std::vector<float>&, Axis count, Axis n)   [count, n], must be there
 //   has(name) -> bool
 // Names are without layer prefix and without ".weight"; a name that ends in ".bias" is whole, an
 // absolute one starts with '/'.

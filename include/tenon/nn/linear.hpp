@@ -20,6 +20,17 @@ struct Linear {
     visitor.matrix(name, weight, out, in);
     visitor.optional_vector(message(name, ".bias"), bias, out);
   }
+  // The same of rows [first, first + out) of a tensor [whole, in] that several layers share.
+  template <class Visitor>
+  void visit_rows(Visitor&& visitor, std::string_view name, Axis whole, Dim first, Axis out,
+                  Axis in) {
+    std::vector<PackedMatrix<Formats>> part;
+    visitor.slices(name, part, {1, "1"}, Slice{whole, first, out.size, false}, in);
+    weight = std::move(part[0]);
+    std::vector<float> all;
+    visitor.optional_vector(message(name, ".bias"), all, whole);
+    if (!all.empty()) bias.assign(all.begin() + first, all.begin() + first + out.size);
+  }
   LinearOutput<Formats> into(MatView<float> y, bool accumulate = false) const {
     return {&weight, y, accumulate, bias.empty() ? nullptr : bias.data()};
   }

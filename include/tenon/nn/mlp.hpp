@@ -64,7 +64,8 @@ void activate(const RowOps& ops, float* gate, const float* up, Dim hidden) {
 }
 
 struct MlpSpec {
-  Dim hidden = dyn;  // feed_forward_length
+  Dim hidden = dyn;    // feed_forward_length
+  bool fused = false;  // gate and up are one tensor, ffn_up, the gate first (Phi-3)
 };
 
 // down(f(gate(x)) * up(x)) (arXiv 2002.05202).
@@ -92,9 +93,24 @@ struct GatedMlp {
     void visit(Visitor&& visitor, Axis width, std::string_view suffix = {},
                std::string_view origin = "feed_forward_length") {
       const Axis hidden{config.hidden, origin};
-      visitor.matrix(message("ffn_gate", suffix), gate, hidden, width);
-      visitor.matrix(message("ffn_up", suffix), up, hidden, width);
+      if constexpr (S.fused) {
+        const Slice half{{2 * hidden.size, "2 x feed_forward_length"}, 0, hidden.size, false};
+        gate = half_of(visitor, suffix, half, width);
+        up = half_of(visitor, suffix, {half.period, hidden.size, hidden.size, false}, width);
+      } else {
+        visitor.matrix(message("ffn_gate", suffix), gate, hidden, width);
+        visitor.matrix(message("ffn_up", suffix), up, hidden, width);
+      }
       visitor.matrix(message("ffn_down", suffix), down, width, hidden);
+    }
+
+   private:
+    template <class Visitor>
+    static PackedMatrix<Formats> half_of(Visitor&& visitor, std::string_view suffix,
+                                         const Slice& slice, Axis width) {
+      std::vector<PackedMatrix<Formats>> half;
+      visitor.slices(message("ffn_up", suffix), half, {1, "1"}, slice, width);
+      return std::move(half[0]);
     }
   };
 

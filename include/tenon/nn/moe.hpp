@@ -3,7 +3,6 @@
 // (arXiv 1701.06538), and perhaps one that all tokens share (arXiv 2401.06066).
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <new>
 #include <span>
@@ -120,6 +119,11 @@ struct Moe {
     }
   };
 
+  // Whether the checkpoint has experts.
+  static constexpr bool fits(const ModelConfig& config, int layer) {
+    return config.number_or("expert_count", 0, layer) > 0;
+  }
+
   template <class Formats>
   struct Weights {
     Config config{};
@@ -165,13 +169,11 @@ struct Moe {
     const auto sum = cpu.take_matrix(tokens, width);
     add_experts(cpu, weights, x, sum);
     if (weights.config.shared_hidden > 0) add_shared(cpu, weights, x, sum);
-    cpu.each_row(tokens, width, [&](Dim t) {
-      if (accumulate) {
-        cpu.rows().add_to(sum.row(t), width, y.row(t));
-      } else {
-        std::memcpy(y.row(t), sum.row(t), static_cast<std::size_t>(width) * sizeof(float));
-      }
-    });
+    if (accumulate) {
+      cpu.add(sum, y);
+    } else {
+      cpu.copy(sum, y);
+    }
   }
 
  private:
@@ -193,12 +195,12 @@ struct Moe {
     const Dim tokens = x.extent(0), experts = routing.experts, used = routing.used;
     const auto logits = cpu.take_matrix(tokens, experts);
     double* scratch = cpu.workspace().take<double>(tokens * route_scratch(routing));
-    cpu.linear<Formats>(x, {{&weights.router, logits}}, Activations::f32);
+    const float* bias = S.bias ? weights.router_bias.data() : nullptr;
+    cpu.linear<Formats>(x, {{&weights.router, logits, false, bias}}, Activations::f32);
     if (cpu.measuring()) return;
     const float* selection =
         weights.selection_bias.empty() ? nullptr : weights.selection_bias.data();
     cpu.each_row(tokens, experts * 32, [&](Dim t) {
-      if constexpr (S.bias) cpu.rows().add_to(weights.router_bias.data(), experts, logits.row(t));
       route(routing, logits.row(t), selection, scratch + t * route_scratch(routing),
             to.experts + t * used, to.weights + t * used);
     });
@@ -250,8 +252,7 @@ struct Moe {
     };
 
     cpu.each_row(rows, width, [&](Dim row) {
-      std::memcpy(gathered.row(row), x.row(dispatch.tokens[row]),
-                  static_cast<std::size_t>(width) * sizeof(float));
+      std::copy_n(x.row(dispatch.tokens[row]), width, gathered.row(row));
     });
     cpu.linear_groups<Formats>(gathered, all_groups([&](std::size_t e, Group& group) {
                                  group.outputs[0] = {&weights.gate[e], part(gate, group)};

@@ -126,7 +126,7 @@ inline double yarn_magnitude(double factor, double multiplier) {
 
 // What YaRN's temperature multiplies: sines and cosines, hence only what turns, or, where most of a
 // key does not turn (DeepSeek's MLA), all attention logits.
-enum class Temperature { rotation, logits };
+enum class YarnTemperature { rotation, logits };
 
 // YaRN (arXiv 2309.00071) by GGUF's keys: frequencies that turn more than beta_fast times within
 // the original context are kept, below beta_slow divided by the factor, between them blended. The
@@ -178,7 +178,7 @@ struct YarnScaling {
 // values of a head, with what GGUF files ask for besides: linear scaling, YaRN, an attention
 // factor, and the divisors of the tensor `rope_freqs.weight` (Llama 3.1; Gemma 4, where a huge one
 // keeps a pair from turning).
-template <Pairing P, Temperature T = Temperature::rotation>
+template <Pairing P, YarnTemperature T = YarnTemperature::rotation>
 struct RopeOf {
   static constexpr bool rotates = true;
   double base = 10000;
@@ -247,12 +247,12 @@ struct RopeOf {
   // Without a log multiplier b is 0, hence m(b) = 1.
   double magnitude() const {
     if (!yarn.used) return attn_factor;
-    const bool cancels = T == Temperature::logits && yarn.log_multiplier != 0;
+    const bool cancels = T == YarnTemperature::logits && yarn.log_multiplier != 0;
     return cancels ? attn_factor
                    : attn_factor * detail::yarn_magnitude(factor, 1) /
                          detail::yarn_magnitude(factor, yarn.log_multiplier);
   }
-  double logit_scale() const requires(T == Temperature::logits) {
+  double logit_scale() const requires(T == YarnTemperature::logits) {
     if (!yarn.used) return 1;
     const double m = detail::yarn_magnitude(factor, 10 * yarn.log_multiplier);
     return m * m;
@@ -261,20 +261,20 @@ struct RopeOf {
 using Rope = RopeOf<Pairing::interleaved>;
 using RopeHalves = RopeOf<Pairing::halves>;
 // The rotation of DeepSeek's MLA.
-using Yarn = RopeOf<Pairing::interleaved, Temperature::logits>;
+using Yarn = RopeOf<Pairing::interleaved, YarnTemperature::logits>;
 
 // The rotation of layers with a sliding window where the others have another base (Gemma 3 and 4):
 // plain, from `rope.freq_base_swa` and `rope.dimension_count_swa`. What scales the context does not
 // concern layers that see only their neighbours.
 template <Pairing P>
-struct WindowRopeOf {
+struct LocalRopeOf {
   static constexpr bool rotates = true;
   double base = 10000;
   Dim rope_dim = dyn;
 
-  static constexpr WindowRopeOf read(const ModelConfig& config, int layer) {
+  static constexpr LocalRopeOf read(const ModelConfig& config, int layer) {
     constexpr std::string_view own = "rope.dimension_count_swa", shared = "rope.dimension_count";
-    WindowRopeOf rope;
+    LocalRopeOf rope;
     rope.base = detail::positive_or(config, "rope.freq_base_swa", 10000, layer);
     if (config.has(own)) {
       rope.rope_dim = config.size(own, layer);
@@ -288,8 +288,8 @@ struct WindowRopeOf {
     return {P, detail::plain_radians(base, turned, {}), 1};
   }
 };
-using WindowRope = WindowRopeOf<Pairing::interleaved>;
-using WindowRopeHalves = WindowRopeOf<Pairing::halves>;
+using LocalRope = LocalRopeOf<Pairing::interleaved>;
+using LocalRopeHalves = LocalRopeOf<Pairing::halves>;
 
 // Which of LongRoPE's two lists of divisors a model uses. A model is bound to one: keys rotated by
 // one do not fit queries rotated by the other.
@@ -306,6 +306,12 @@ struct LongRopeOf {
   double attn_factor = 1;
   bool beyond = List == LongRopeList::beyond;
 
+  // A file of the same family within its original context has no lists and asks for plain Rope.
+  static constexpr bool fits(const ModelConfig& config, int) {
+    return config.text_or("rope.scaling.type", "") == "longrope" ||
+           (config.has("rope.scaling.original_context_length") &&
+            config.size("context_length") > config.size("rope.scaling.original_context_length"));
+  }
   static constexpr LongRopeOf read(const ModelConfig& config, int layer) {
     LongRopeOf rope;
     rope.base = detail::positive_or(config, "rope.freq_base", 10000, layer);
@@ -339,6 +345,6 @@ using LongRope = LongRopeOf<Pairing::interleaved>;
 using LongRopeHalves = LongRopeOf<Pairing::halves>;
 
 static_assert(Position<NoRope> && Position<Rope> && Position<RopeHalves> && Position<Yarn> &&
-              Position<WindowRope> && Position<LongRope>);
+              Position<LocalRope> && Position<LongRope>);
 
 }  // namespace tenon::inline TENON_ABI

@@ -8,7 +8,7 @@
 
 namespace tenon::inline TENON_ABI {
 
-// One header each derives from this and is entered in the list in tokenizer.hpp. Objects are
+// One header each derives from this and is entered in the list in tokenizer.inl. Objects are
 // immutable after construction and used from many threads.
 class TextAlgorithm {
  public:

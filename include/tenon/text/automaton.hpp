@@ -21,35 +21,11 @@ class Automaton {
 
   // Adds a pattern under a value >= 0; the same pattern again replaces the value. An empty pattern
   // is ignored. build() must follow the last add().
-  void add(std::string_view pattern, std::int32_t value) {
-    if (pattern.empty()) return;
-    State state = start;
-    for (const char c : pattern) state = child_or_new(state, static_cast<unsigned char>(c));
-    nodes_[state].value = value;
-  }
-  void build() {
-    order_.clear();
-    order_.reserve(nodes_.size());
-    order_.push_back(start);
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      const State parent = order_[i];
-      for (State at = nodes_[parent].child; at != start; at = nodes_[at].sibling) {
-        nodes_[at].fail = parent == start ? start : step(nodes_[parent].fail, nodes_[at].byte);
-        order_.push_back(at);
-      }
-    }
-  }
+  void add(std::string_view pattern, std::int32_t value);
+  void build();
   bool empty() const { return nodes_.size() == 1; }
 
-  State step(State state, unsigned char byte) const {
-    while (true) {
-      if (state == start) return root_[byte];
-      for (State at = nodes_[state].child; at != start; at = nodes_[at].sibling) {
-        if (nodes_[at].byte == byte) return at;
-      }
-      state = nodes_[state].fail;
-    }
-  }
+  State step(State state, unsigned char byte) const;
   // Bytes of the suffix that the state stands for.
   std::size_t depth(State state) const { return nodes_[state].depth; }
 
@@ -76,21 +52,7 @@ class Automaton {
     unsigned char byte = 0;
   };
 
-  State child_or_new(State parent, unsigned char byte) {
-    if (parent == start && root_[byte] != start) return root_[byte];
-    for (State at = nodes_[parent].child; parent != start && at != start; at = nodes_[at].sibling) {
-      if (nodes_[at].byte == byte) return at;
-    }
-    const auto at = static_cast<State>(nodes_.size());
-    Node node;
-    node.sibling = nodes_[parent].child;
-    node.depth = nodes_[parent].depth + 1;
-    node.byte = byte;
-    nodes_.push_back(node);
-    nodes_[parent].child = at;
-    if (parent == start) root_[byte] = at;
-    return at;
-  }
+  State child_or_new(State parent, unsigned char byte);
 
   std::vector<Node> nodes_ = std::vector<Node>(1);
   std::vector<State> order_;          // breadth first, so that a state follows its suffixes
@@ -98,3 +60,7 @@ class Automaton {
 };
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "automaton.inl"
+#endif

@@ -59,26 +59,7 @@ class SpecialMatcher {
   // The matches in order, without overlaps: at each place, from left to right, the longest piece
   // that starts there. O(text) whatever the pieces are: read backwards, the automaton tells at
   // every byte the longest piece that starts with it.
-  std::vector<Match> find(std::string_view text, bool parse_special) const {
-    std::vector<Match> starts;
-    if (!(parse_special ? any_ : any_user_)) return starts;
-    const std::vector<Token>& longest = parse_special ? all_ : user_;
-    Automaton::State state = Automaton::start;
-    for (std::size_t at = text.size(); at-- > 0;) {
-      state = automaton_.step(state, static_cast<unsigned char>(text[at]));
-      if (state == Automaton::start || longest[state] == Automaton::none) continue;
-      const Token id = longest[state];
-      starts.push_back({at, sizes_[static_cast<std::size_t>(id)], id});
-    }
-    std::vector<Match> matches;
-    std::size_t end = 0;
-    for (std::size_t i = starts.size(); i-- > 0;) {
-      if (starts[i].at < end) continue;
-      matches.push_back(starts[i]);
-      end = starts[i].at + starts[i].size;
-    }
-    return matches;
-  }
+  std::vector<Match> find(std::string_view text, bool parse_special) const;
 
  private:
   static constexpr std::size_t most_bytes = std::size_t{1} << 23;
@@ -90,3 +71,7 @@ class SpecialMatcher {
 };
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "special_matcher.inl"
+#endif

@@ -30,79 +30,21 @@ class TextStream {
  public:
   // RequestError when a stop string is empty or not UTF-8; TokenizerError when the last id of
   // `after` lies outside the vocabulary.
-  explicit TextStream(Tokenizer tokenizer, const StreamOptions& options = {})
-      : tokenizer_(std::move(tokenizer)), decode_{options.special} {
-    for (std::size_t i = 0; i < options.stop.size(); ++i) {
-      const std::string& stop = options.stop[i];
-      if (stop.empty() || !is_utf8(stop)) {
-        fail<RequestError>("stop string ", i, " must be UTF-8 and not empty, it is \"",
-                           printable(stop), "\"; leave it out");
-      }
-      stops_.add(stop, static_cast<std::int32_t>(i));
-      stop_sizes_.push_back(stop.size());
-    }
-    stops_.build();
-    stop_at_ = stops_.longest([](std::int32_t) { return true; });
-    if (!options.after.empty()) {
-      const TokenKind kind = tokenizer_.kind(options.after.back());
-      state_.starts = kind == TokenKind::control || kind == TokenKind::user_defined;
-    }
-  }
+  explicit TextStream(Tokenizer tokenizer, const StreamOptions& options = {});
 
   // The text that may be shown now; valid until the next call. Empty once the stream has stopped or
   // finished. TokenizerError, and no change, for an id outside the vocabulary.
-  std::string_view push(Token id) {
-    shown_.clear();
-    if (done_) return shown_;
-    bytes_.clear();
-    tokenizer_.append(id, state_, bytes_, decode_);
-    text_.clear();
-    repair_.push(bytes_, text_);
-    release(text_);
-    return shown_;
-  }
+  std::string_view push(Token id);
   // Ends the stream and returns what was held back: a character without its end as U+FFFD, and a
   // tail that did not become a stop string.
-  std::string_view finish() {
-    shown_.clear();
-    if (done_) return shown_;
-    text_.clear();
-    repair_.finish(text_);
-    release(text_);
-    if (!done_) shown_.append(held_, held_from_);
-    done_ = true;
-    return shown_;
-  }
+  std::string_view finish();
   // Whether a stop string came, and which of StreamOptions::stop it was (-1: none).
   bool stopped() const { return stop_ >= 0; }
   int stop() const { return stop_; }
 
  private:
   // Moves text to shown_ as far as no stop string can start in it.
-  void release(std::string_view text) {
-    if (stops_.empty()) {
-      shown_ += text;
-      return;
-    }
-    for (const char c : text) {
-      held_ += c;
-      matched_ = stops_.step(matched_, static_cast<unsigned char>(c));
-      const std::int32_t stop = stop_at_[matched_];
-      if (stop == Automaton::none) continue;
-      held_.resize(held_.size() - stop_sizes_[static_cast<std::size_t>(stop)]);
-      shown_.append(held_, held_from_);
-      stop_ = stop;
-      done_ = true;
-      return;
-    }
-    const std::size_t keep_from = held_.size() - stops_.depth(matched_);
-    shown_.append(held_, held_from_, keep_from - held_from_);
-    held_from_ = keep_from;
-    if (held_from_ > held_.size() / 2) {  // rarely enough to cost O(1) a byte
-      held_.erase(0, held_from_);
-      held_from_ = 0;
-    }
-  }
+  void release(std::string_view text);
 
   Tokenizer tokenizer_;
   DecodeOptions decode_;
@@ -120,3 +62,7 @@ class TextStream {
 };
 
 }  // namespace tenon::inline TENON_ABI
+
+#if !defined(TENON_COMPILED)
+#include "text_stream.inl"
+#endif

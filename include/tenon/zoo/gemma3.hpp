@@ -23,7 +23,7 @@ using Gemma3Layer =
 
 template <class Window = Ring<CacheFormats>, class Cache = Contiguous<CacheFormats>,
           class Formats = WeightFormats>
-using Gemma3 = Decoder<Kinds<Gemma3Layer<SlidingWindow, WindowRopeHalves, Window>,
+using Gemma3 = Decoder<Kinds<Gemma3Layer<SlidingWindow, LocalRopeHalves, Window>,
                              Gemma3Layer<Causal, RopeHalves, Cache>>,
                        gemma3_plan, Formats, DecoderSpec{}, ScaledEmbedding>;
 

@@ -164,7 +164,7 @@ using Gemma4Layer = Block<Gqa<S, M, Pos, Cache, UnitScale>, GeGlu, RmsNorm, Laye
 
 template <class Window = Ring<CacheFormats>, class Cache = Contiguous<CacheFormats>,
           class Formats = WeightFormats>
-using Gemma4 = Decoder<Kinds<Gemma4Layer<gemma4_local, SlidingWindow, WindowRopeHalves, Window>,
+using Gemma4 = Decoder<Kinds<Gemma4Layer<gemma4_local, SlidingWindow, LocalRopeHalves, Window>,
                              Gemma4Layer<gemma4_global, Causal, RopeHalves, Cache>>,
                        Gemma4Plan{}, Formats, DecoderSpec{}, LayerInputs>;
 

@@ -1,0 +1,6 @@
+#include "tenon/core/config.inl"
+#include "tenon/core/cpu_count.inl"
+#include "tenon/core/error.inl"
+#include "tenon/core/metadata.inl"
+#include "tenon/core/thread_team.inl"
+#include "tenon/core/utf8.inl"

@@ -1,0 +1,1 @@
+#include "tenon/cost/read_bandwidth.inl"

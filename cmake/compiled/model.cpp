@@ -1,0 +1,1 @@
+#include "tenon/model/config_storage.inl"

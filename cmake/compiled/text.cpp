@@ -1,0 +1,5 @@
+#include "tenon/text/automaton.inl"
+#include "tenon/text/special_matcher.inl"
+#include "tenon/text/text_stream.inl"
+#include "tenon/text/tokenizer.inl"
+#include "tenon/text/vocabulary.inl"

@@ -1,0 +1,45 @@
+#pragma once
+#include <charconv>
+
+#include "error.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+namespace detail {
+
+TENON_INLINE void Piece::print(long long n) {
+  end(std::to_chars(digits_, digits_ + sizeof digits_, n).ptr);
+}
+
+TENON_INLINE void Piece::print(unsigned long long n) {
+  end(std::to_chars(digits_, digits_ + sizeof digits_, n).ptr);
+}
+
+TENON_INLINE void Piece::print(double x) {
+  end(std::to_chars(digits_, digits_ + sizeof digits_, x, std::chars_format::general, 6).ptr);
+}
+
+TENON_INLINE std::string join(std::initializer_list<Piece> pieces) {
+  std::string out;
+  for (const Piece& piece : pieces) out += piece.text();
+  return out;
+}
+
+}  // namespace detail
+
+TENON_INLINE std::string printable(std::string_view text) {
+  constexpr char hex[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : text.substr(0, 80)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      out += c;
+    } else {
+      out += {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
+    }
+  }
+  if (text.size() > 80) out += "...";
+  return out;
+}
+
+}  // namespace tenon::inline TENON_ABI
