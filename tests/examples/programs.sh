@@ -29,7 +29,9 @@ refuses() {
   grep -qF -- "$part" "$work/err" || complain "$* does not mention '$part': $(cat "$work/err")"
 }
 
-for program in generate score tokenize inspect quantize; do
+programs=(generate score tokenize inspect quantize)
+if [[ -x $bin/convert ]]; then programs+=(convert); fi # it needs Eigen
+for program in "${programs[@]}"; do
   "$bin/$program" --help > "$work/out" 2> "$work/err" || complain "$program --help exited with $?"
   [[ -s $work/out && ! -s $work/err ]] || complain "$program --help must print to stdout only"
   refuses required "$bin/$program"
@@ -105,6 +107,29 @@ gives "$alone" "$bin/score" "$model" --text-file "$work/text" --perplexity --log
 "$bin/inspect" "$model" --ctx 100 | grep 'memory for --ctx 100' > /dev/null || complain 'inspect --ctx'
 "$bin/quickstart" "$model" | grep '^Once upon a time' > /dev/null || complain 'quickstart'
 "$bin/quantize" "$model" "$work/out.gguf" q4_0 > /dev/null && "$bin/inspect" "$work/out.gguf" > /dev/null || complain quantize
+
+# Conversions of a cache: 4 layers of 2 key/value heads of 32 values.
+if [[ -x $bin/convert ]]; then
+  for _ in {1..20}; do printf 'Once upon a time there was a little girl. She had a big red ball. '; done > "$work/long"
+  receipt() { # receipt BYTES CONVERSION...: what the cache takes afterwards
+    "$bin/convert" "$model" "$work/out.gguf" "${@:2}" --text "$work/long" > "$work/out" \
+      || complain "convert ${*:2}"
+    grep -qF "cache before: 1024 bytes per token (16-bit)" "$work/out" || complain "convert ${*:2}: $(cat "$work/out")"
+    grep -qF "cache after: $1 (16-bit)" "$work/out" || complain "convert ${*:2}: $(cat "$work/out")"
+    grep -q 'KL.*perplexity' "$work/out" || complain "convert ${*:2} measured nothing"
+    "$bin/generate" "$work/out.gguf" --max-tokens 5 > "$work/out" || complain "generate after convert ${*:2}"
+  }
+  receipt '512 bytes per token' gqa 1
+  receipt '512 bytes per token' cla 2
+  receipt '0 bytes per token and 69632 bytes per sequence' window 64 4
+  receipt '768 bytes per token' mla 32
+  refuses 'divide' "$bin/convert" "$model" "$work/refused.gguf" gqa 3
+  refuses '1 to 4' "$bin/convert" "$model" "$work/refused.gguf" cla 0
+  refuses 'window' "$bin/convert" "$model" "$work/refused.gguf" window 99999999999
+  refuses '1 to 64' "$bin/convert" "$model" "$work/refused.gguf" mla 65
+  refuses 'gqa, cla, window or mla' "$bin/convert" "$model" "$work/refused.gguf" mqa 1
+  [[ ! -e $work/refused.gguf ]] || complain 'a refused convert left a file'
+fi
 
 # The reference text, where it is: perplexity to four digits, and greedy ids.
 if [[ -f $shared/models/stories260K.gguf ]]; then
