@@ -85,9 +85,9 @@ void check_trees(const std::vector<random_source::Key>& keys) {
 // With one layer, keys and values depend on their own token alone, so that a sequence that lost
 // rows in the middle is the one that never had them.
 template <class M>
-void check_shift(std::vector<random_source::Key> more) {
-  more.push_back({"block_count", 1});
-  const auto keys = sizes(std::move(more));
+void check_shift(std::vector<random_source::Key> changed) {
+  changed.push_back({"block_count", 1});
+  const auto keys = sizes(std::move(changed));
   const AnyModel model(M::bind(random_source::Source::of<M>(keys)));
   auto session =
       model.open({.seqs = 3, .context = 128, .step_tokens = 128}, {.cache = "f32", .threads = 1});
