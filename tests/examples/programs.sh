@@ -29,7 +29,9 @@ refuses() {
   grep -qF -- "$part" "$work/err" || complain "$* does not mention '$part': $(cat "$work/err")"
 }
 
-for program in generate score tokenize inspect quantize custom_mask variants; do
+programs=(generate score tokenize inspect quantize custom_mask variants)
+if [[ -x $bin/convert ]]; then programs+=(convert); fi # it needs Eigen
+for program in "${programs[@]}"; do
   "$bin/$program" --help > "$work/out" 2> "$work/err" || complain "$program --help exited with $?"
   [[ -s $work/out && ! -s $work/err ]] || complain "$program --help must print to stdout only"
   refuses required "$bin/$program"
@@ -142,6 +144,28 @@ story-gqa   GQA              1706240      6.2528      1024 + 0      1024 + 0
 story-mla   MLA              1073664      7.6664       480 + 0       480 + 0
 story-cla   CLA + local      1115776      7.4464   256 + 32768   256 + 32768' bash -c 'grep ^story- "$0" | sed "s/ *[0-9]*$//"' "$work/out"
   cmp "$work/chart.svg" "$(dirname "$model")/../variants.svg" || complain 'variants --svg differs from examples/variants.svg'
+fi
+
+# Conversions of a cache: 4 layers of 2 key/value heads of 32 values.
+if [[ -x $bin/convert ]]; then
+  receipt() { # receipt BYTES CONVERSION...: what the cache takes afterwards
+    "$bin/convert" "$model" "$work/out.gguf" "${@:2}" --text "$work/long" > "$work/out" \
+      || complain "convert ${*:2}"
+    grep -qF "cache before: 1024 bytes per token (16-bit)" "$work/out" || complain "convert ${*:2}: $(cat "$work/out")"
+    grep -qF "cache after: $1 (16-bit)" "$work/out" || complain "convert ${*:2}: $(cat "$work/out")"
+    grep -q 'KL.*perplexity' "$work/out" || complain "convert ${*:2} measured nothing"
+    "$bin/generate" "$work/out.gguf" --max-tokens 5 > "$work/out" || complain "generate after convert ${*:2}"
+  }
+  receipt '512 bytes per token' gqa 1
+  receipt '512 bytes per token' cla 2
+  receipt '0 bytes per token and 69632 bytes per sequence' window 64 4
+  receipt '768 bytes per token' mla 32
+  refuses 'divide' "$bin/convert" "$model" "$work/refused.gguf" gqa 3
+  refuses '1 to 4' "$bin/convert" "$model" "$work/refused.gguf" cla 0
+  refuses 'window' "$bin/convert" "$model" "$work/refused.gguf" window 99999999999
+  refuses '1 to 64' "$bin/convert" "$model" "$work/refused.gguf" mla 65
+  refuses 'gqa, cla, window or mla' "$bin/convert" "$model" "$work/refused.gguf" mqa 1
+  [[ ! -e $work/refused.gguf ]] || complain 'a refused convert left a file'
 fi
 
 # The reference text, where it is: perplexity to four digits, and greedy ids.

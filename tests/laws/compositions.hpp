@@ -1,5 +1,7 @@
 #pragma once
 // The compositions that the laws are checked on, from their policies.
+#include <algorithm>
+
 #include "laws/random_source.hpp"
 #include "tenon/attn/masks.hpp"
 #include "tenon/attn/tree.hpp"
@@ -38,7 +40,11 @@ inline std::vector<random_source::Key> sizes(std::vector<random_source::Key> mor
       {"embedding_length", 32},    {"block_count", 2},
       {"feed_forward_length", 48}, {"vocab_size", 64},
       {"attention.head_count", 4}, {"attention.layer_norm_rms_epsilon", 1e-5}};
-  for (random_source::Key& key : more) keys.push_back(std::move(key));
+  for (random_source::Key& key : more) {
+    const auto same = [&](const random_source::Key& other) { return other.name == key.name; };
+    keys.erase(std::remove_if(keys.begin(), keys.end(), same), keys.end());
+    keys.push_back(std::move(key));
+  }
   return keys;
 }
 

@@ -55,6 +55,11 @@ class Source final : public tenon::TensorSource {
   std::vector<float>& values(std::string_view name) {
     return data_[static_cast<std::size_t>(find(name) - tensors_.data())];
   }
+  void put(const std::string& name, std::vector<tenon::Dim> shape, std::vector<float> values) {
+    const auto& kept = data_.emplace_back(std::move(values));
+    tensors_.push_back(
+        {name, tenon::F32::ggml_type, std::move(shape), std::as_bytes(std::span(kept))});
+  }
   void remove(std::string_view name) {
     const auto at = find(name) - tensors_.data();
     tensors_.erase(tensors_.begin() + at);
@@ -71,11 +76,10 @@ class Source final : public tenon::TensorSource {
   void add(const tenon::ListedTensor& tensor) {
     std::size_t n = 1;
     for (const tenon::Dim size : tensor.shape) n *= static_cast<std::size_t>(size);
-    std::vector<float>& values = data_.emplace_back(n);
+    std::vector<float> values(n);
     const float scale = 1.5f / std::sqrt(static_cast<float>(tensor.shape.back()));
     for (float& value : values) value = tensor.linear ? scale * draw() : 1 + 0.25f * draw();
-    tensors_.push_back({tensor.name, tenon::F32::ggml_type, tensor.shape,
-                        std::as_bytes(std::span(std::as_const(values)))});
+    put(tensor.name, tensor.shape, std::move(values));
   }
 
   std::uint64_t state_ = 2026;

@@ -323,9 +323,8 @@ class AttentionBlock {
     for (int part = low / 32 * 32; part < high; part += 32) {
       const int begin = (std::max)(part, low), end = (std::min)(part + 32, high);
       keys.ops.transpose_keys(keys.rows, keys.ahead, begin, end, shape_.key_dim, scratch_.keys);
-      cpu_.attention().score(scratch_.queries + at * shape_.key_dim, static_cast<int>(block.each()),
-                             scratch_.keys, begin, end, shape_.key_dim,
-                             scratch_.scores + at * key_tile);
+      keys.ops.score(scratch_.queries + at * shape_.key_dim, static_cast<int>(block.each()),
+                     scratch_.keys, begin, end, shape_.key_dim, scratch_.scores + at * key_tile);
     }
   }
 

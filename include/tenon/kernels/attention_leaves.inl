@@ -3,10 +3,13 @@
 // the denominator a sum over 16 lanes (key mod 16), the output a fold over keys in ascending order.
 
 // How each element format is read: sixteen values of a row from value d on, d a multiple of 16
-// unless the format has values of any width; `line` values lie on one cache line or a little more.
+// unless the format has values of any width, and sixteen transposed keys, of type Key; `line`
+// values fill a cache line or nearly.
 struct F32Rows {
+  using Key = float;
+  TENON_LEAF static F32x16 load_keys(const float* keys) { return load(keys); }
   static constexpr bool any_width = true;
-  static constexpr Dim line = 16;
+  static constexpr Dim line = 16, line_bytes = 64;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 4; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     return load(reinterpret_cast<const float*>(row) + d);
@@ -16,16 +19,20 @@ struct F32Rows {
   }
 };
 struct F16Rows {
+  using Key = std::uint16_t;
+  TENON_LEAF static F32x16 load_keys(const std::uint16_t* keys) { return load_half(keys); }
   static constexpr bool any_width = false;
-  static constexpr Dim line = 32;
+  static constexpr Dim line = 32, line_bytes = 64;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 2; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     return load_half(reinterpret_cast<const std::uint16_t*>(row) + d);
   }
 };
 struct Bf16Rows {
+  using Key = std::uint16_t;
+  TENON_LEAF static F32x16 load_keys(const std::uint16_t* keys) { return load_bf16(keys); }
   static constexpr bool any_width = false;
-  static constexpr Dim line = 32;
+  static constexpr Dim line = 32, line_bytes = 64;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 2; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     return load_bf16(reinterpret_cast<const std::uint16_t*>(row) + d);
@@ -33,8 +40,10 @@ struct Bf16Rows {
 };
 // Blocks of 32: a half, the scale, and 32 bytes.
 struct Q8_0Rows {
+  using Key = float;
+  TENON_LEAF static F32x16 load_keys(const float* keys) { return load(keys); }
   static constexpr bool any_width = false;
-  static constexpr Dim line = 32;
+  static constexpr Dim line = 32, line_bytes = 34;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d / 32 * 34; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     const std::byte* block = at(row, d);
@@ -42,72 +51,95 @@ struct Q8_0Rows {
     return mul(load_bytes(bytes), broadcast_half(block));
   }
 };
-template <class R>
-TENON_LEAF inline void fetch(const std::byte* row, Dim d) {
-  if (d % R::line == 0) __builtin_prefetch(R::at(row, d), 0, 3);
+TENON_LEAF inline void fetch(const std::byte* p) {
+  __builtin_prefetch(p, 0, 3);
 }
 
-// keys[d][row] = rows[row][d], 16 rows by 16 values at a time.
+// keys[d][row] = rows[row][d] for 16 rows, of which only [begin, end) are there, and 16 values.
+template <class R>
+TENON_LEAF inline void transpose_block(const std::byte* rows, Dim stride, Dim d, int begin, int end,
+                                       typename R::Key* keys) {
+  if constexpr (sizeof(typename R::Key) == 2) {
+    const std::byte* from = R::at(rows, d);
+    alignas(64) std::byte part[16][32];
+    if (end - begin < 16) {
+      std::memset(part, 0, sizeof part);
+      for (int i = begin; i < end; ++i) std::memcpy(part[i], from + i * stride, 32);
+      from = part[0];
+      stride = 32;
+    }
+    transpose_words(from, stride, keys, key_tile);
+  } else {
+    F32x16 block[16];
+    if (end - begin == 16) {
+      TENON_UNROLL
+      for (int i = 0; i < 16; ++i) block[i] = R::load16(rows + i * stride, d);
+    } else {
+      for (int i = 0; i < 16; ++i) {
+        block[i] = i >= begin && i < end ? R::load16(rows + i * stride, d) : zero();
+      }
+    }
+    transpose(block);
+    TENON_UNROLL
+    for (int i = 0; i < 16; ++i) store(keys + i * key_tile, block[i]);
+  }
+}
+// The same for the last n < 16 values of a head.
+template <class R>
+TENON_LEAF inline void transpose_rest(const std::byte* rows, Dim stride, Dim d, int n, int begin,
+                                      int end, float* keys) {
+  F32x16 block[16];
+  for (int i = 0; i < 16; ++i) {
+    block[i] = i >= begin && i < end ? R::load_some(rows + i * stride, d, n) : zero();
+  }
+  transpose(block);
+  for (int i = 0; i < n; ++i) store(keys + i * key_tile, block[i]);
+}
 template <class R>
 TENON_LEAF inline void transpose_keys(const TileRows& rows, const TileRows& ahead, int low,
-                                      int high, Dim dim, float* keys) {
+                                      int high, Dim dim, void* to) {
+  auto* keys = static_cast<typename R::Key*>(to);
   for (int group = low / 32 * 32; group < high; group += 16) {
     const std::byte* from = rows.group[group / 16];
-    const std::byte* later = ahead.group[group / 16];
     const int begin = low > group ? low - group : 0;
     const int end = high < group + 16 ? high - group : 16;
     Dim d = 0;
     for (; d + 16 <= dim; d += 16) {
-      F32x16 block[16];
-      if (begin == 0 && end == 16) {
+      transpose_block<R>(from, rows.stride, rows.first + d, begin, end,
+                         keys + d * key_tile + group);
+      if (d % R::line == 0) {
+        const std::byte* line = R::at(ahead.group[group / 16], ahead.first + d);
         TENON_UNROLL
-        for (int i = 0; i < 16; ++i) {
-          block[i] = R::load16(from + i * rows.stride, rows.first + d);
-          fetch<R>(later + i * ahead.stride, ahead.first + d);
-        }
-      } else {
-        for (int i = 0; i < 16; ++i) {
-          block[i] =
-              i >= begin && i < end ? R::load16(from + i * rows.stride, rows.first + d) : zero();
-        }
+        for (int i = 0; i < 16; ++i) fetch(line + i * ahead.stride);
       }
-      transpose(block);
-      float* to = keys + d * key_tile + group;
-      TENON_UNROLL
-      for (int i = 0; i < 16; ++i) store(to + i * key_tile, block[i]);
     }
     if constexpr (R::any_width) {
-      const auto rest = static_cast<int>(dim - d);
-      if (rest > 0) {
-        F32x16 block[16];
-        for (int i = 0; i < 16; ++i) {
-          block[i] = i >= begin && i < end
-                         ? R::load_some(from + i * rows.stride, rows.first + d, rest)
-                         : zero();
-        }
-        transpose(block);
-        for (int i = 0; i < rest; ++i) store(keys + (d + i) * key_tile + group, block[i]);
+      if (d < dim) {
+        transpose_rest<R>(from, rows.stride, rows.first + d, static_cast<int>(dim - d), begin, end,
+                          keys + d * key_tile + group);
       }
     }
     if (group + 16 >= high && group % 32 == 0) {
-      for (d = 0; d < dim; ++d) store(keys + d * key_tile + group + 16, zero());
+      for (d = 0; d < dim; ++d) {
+        std::memset(keys + d * key_tile + group + 16, 0, 16 * sizeof(typename R::Key));
+      }
     }
   }
 }
 
 // scores[q][row] = queries[q] . key[row]; two key vectors by Q queries in registers: per value of
 // the head 2 loads, Q broadcasts and 2 Q fused multiply-adds.
-template <int Q>
-TENON_LEAF inline void score_block(const float* queries, const float* keys, int low, int high,
-                                   Dim dim, float* scores) {
+template <class R, int Q>
+TENON_LEAF inline void score_block(const float* queries, const typename R::Key* keys, int low,
+                                   int high, Dim dim, float* scores) {
   for (int group = low / 32 * 32; group < high; group += 32) {
     F32x16 acc[Q][2];
     TENON_UNROLL
     for (int q = 0; q < Q; ++q) acc[q][0] = acc[q][1] = zero();
-    const float* key = keys + group;
+    const typename R::Key* key = keys + group;
     for (Dim d = 0; d < dim; ++d, key += key_tile) {
-      const F32x16 k0 = load(key);
-      const F32x16 k1 = load(key + 16);
+      const F32x16 k0 = R::load_keys(key);
+      const F32x16 k1 = R::load_keys(key + 16);
       TENON_UNROLL
       for (int q = 0; q < Q; ++q) {
         const F32x16 value = broadcast(queries[q * dim + d]);
@@ -122,26 +154,34 @@ TENON_LEAF inline void score_block(const float* queries, const float* keys, int 
     }
   }
 }
-TENON_LEAF inline void score(const float* queries, int count, const float* keys, int low, int high,
-                             Dim dim, float* scores) {
+template <class R>
+TENON_LEAF inline void score(const float* queries, int count, const void* transposed, int low,
+                             int high, Dim dim, float* scores) {
+  const auto* keys = static_cast<const typename R::Key*>(transposed);
   constexpr int block = accumulators >= 16 ? 8 : 2;
   int q = 0;
   for (; q + block <= count; q += block) {
-    score_block<block>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+    score_block<R, block>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
   }
   if (block > 2) {
     if (q + 4 <= count) {
-      score_block<4>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+      score_block<R, 4>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
       q += 4;
     }
     if (q + 2 <= count) {
-      score_block<2>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+      score_block<R, 2>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
       q += 2;
     }
   }
   if (q < count) {
-    score_block<1>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+    score_block<R, 1>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
   }
+}
+
+TENON_LEAF inline float exponential_of(float x) {
+  alignas(64) float lanes[16];
+  store(lanes, exponential(broadcast(x)));
+  return lanes[0];
 }
 
 // Folds the kept scores of a tile into a running maximum and denominator. Scores become weights
@@ -168,11 +208,11 @@ TENON_LEAF inline float soften(float* scores, std::uint64_t keep, float* maximum
     store(scores + 16 * g, weight);
     total = add(total, weight);
   }
-  alignas(64) float factor[16];
-  store(factor, exponential(broadcast(*maximum - shift)));
+  // e^0 is exactly 1, and most tiles do not raise the maximum.
+  const float factor = *maximum == shift ? 1.0f : exponential_of(*maximum - shift);
   *maximum = raised;
-  *denominator = std::fma(*denominator, factor[0], sum(total));
-  return factor[0];
+  *denominator = std::fma(*denominator, factor, sum(total));
+  return factor;
 }
 
 // output[q][C vectors] = output * factor[q] + sum over kept rows of weight * value.
@@ -189,19 +229,19 @@ TENON_LEAF inline void accumulate_block(const float* weights, const float* facto
     }
   }
   for (int group = 0; group < 4; ++group, weights += 16) {
-    const std::byte* from = rows.group[group];
-    const std::byte* later = ahead.group[group];
+    const std::byte* values = rows.group[group];
+    const std::byte* line = R::at(ahead.group[group], ahead.first + d);
+    const float* weight = weights;
     for (auto bits = static_cast<unsigned>(keep >> (16 * group) & 0xffffu); bits != 0;
-         bits &= bits - 1) {
-      const int row = __builtin_ctz(bits);
-      const std::byte* values = from + row * rows.stride;
+         bits >>= 1, values += rows.stride, line += ahead.stride, ++weight) {
+      if ((bits & 1u) == 0) continue;
       TENON_UNROLL
       for (int c = 0; c < C; ++c) {
         const F32x16 value = R::load16(values, rows.first + d + 16 * c);
-        fetch<R>(later + row * ahead.stride, ahead.first + d + 16 * c);
+        if (16 * c % R::line == 0) fetch(line + 16 * c / R::line * R::line_bytes);
         TENON_UNROLL
         for (int q = 0; q < Q; ++q) {
-          acc[q][c] = fma(broadcast(weights[q * key_tile + row]), value, acc[q][c]);
+          acc[q][c] = fma(broadcast(weight[q * key_tile]), value, acc[q][c]);
         }
       }
     }
@@ -235,7 +275,7 @@ template <class R, int Q>
 TENON_LEAF inline void accumulate_queries(const float* weights, const float* factors,
                                           std::uint64_t keep, const TileRows& rows,
                                           const TileRows& ahead, Dim dim, float* outputs) {
-  constexpr int wide = accumulators / Q < 4 ? accumulators / Q : 4;
+  constexpr int wide = Q >= 8 ? 2 : accumulators / Q < 4 ? accumulators / Q : 4;
   Dim d = 0;
   for (; d + 16 * wide <= dim; d += 16 * wide) {
     accumulate_block<R, Q, wide>(weights, factors, keep, rows, ahead, d, dim, outputs);
@@ -256,6 +296,12 @@ TENON_LEAF inline void accumulate(const float* weights, const float* factors, in
                                   Dim dim, float* outputs) {
   constexpr int block = accumulators >= 16 ? 4 : 2;
   int q = 0;
+  if constexpr (accumulators >= 16) {
+    for (; q + 8 <= count; q += 8) {
+      accumulate_queries<R, 8>(weights + q * key_tile, factors + q, keep, rows,
+                               q == 0 ? ahead : rows, dim, outputs + q * dim);
+    }
+  }
   for (; q + block <= count; q += block) {
     accumulate_queries<R, block>(weights + q * key_tile, factors + q, keep, rows,
                                  q == 0 ? ahead : rows, dim, outputs + q * dim);
@@ -281,18 +327,12 @@ TENON_LEAF inline void divide(const float* x, float divisor, Dim dim, float* y) 
     store_first(y + d, div(load_first(x + d, n), broadcast(divisor)), n);
   }
 }
-TENON_LEAF inline float exponential_of(float x) {
-  alignas(64) float lanes[16];
-  store(lanes, exponential(broadcast(x)));
-  return lanes[0];
-}
 
 template <class R>
-inline constexpr TileOps tile_ops{transpose_keys<R>, accumulate<R>};
+inline constexpr TileOps tile_ops{transpose_keys<R>, score<R>, accumulate<R>};
 
 inline constexpr AttentionOps attention_ops{
     {tile_ops<F32Rows>, tile_ops<F16Rows>, tile_ops<Bf16Rows>, tile_ops<Q8_0Rows>},
-    score,
     soften,
     merge_outputs,
     divide,

@@ -23,10 +23,14 @@ struct TileRows {
 // The leaves that read rows, for one element format. `ahead` is what will be read next; it is
 // fetched meanwhile and must be memory of the same shape, be it the same rows.
 struct TileOps {
-  // rows [low, high) -> keys [dim][key_tile]; lanes without a row become zero in the groups of 32
-  // that have one, others are left alone.
+  // rows [low, high) -> keys [dim][key_tile], in an element type of the leaves' own, of at most
+  // four bytes; lanes without a row become zero in the groups of 32 that have one, others are left
+  // alone.
   void (*transpose_keys)(const TileRows& rows, const TileRows& ahead, int low, int high, Dim dim,
-                         float* keys);
+                         void* keys);
+  // queries [count][dim] -> scores [count][key_tile], of what transpose_keys made.
+  void (*score)(const float* queries, int count, const void* keys, int low, int high, Dim dim,
+                float* scores);
   // outputs [count][dim] = outputs * factors + weights [count][key_tile] x rows that are kept.
   void (*accumulate)(const float* weights, const float* factors, int count, std::uint64_t keep,
                      const TileRows& rows, const TileRows& ahead, Dim dim, float* outputs);
@@ -38,9 +42,6 @@ enum class TileElements { f32, f16, bf16, q8_0, none };
 
 struct AttentionOps {
   TileOps tiles[4];  // by TileElements
-  // queries [count][dim] -> scores [count][key_tile].
-  void (*score)(const float* queries, int count, const float* keys, int low, int high, Dim dim,
-                float* scores);
   // One query's scores [key_tile] -> weights; bit i of `keep`: key i counts. Returns the factor
   // by which the output so far must be scaled.
   float (*soften)(float* scores, std::uint64_t keep, float* maximum, float* denominator);

@@ -172,6 +172,35 @@ TENON_LANE void transpose(F32x16 (&r)[16]) {
   TENON_UNROLL
   for (int i = 0; i < 8; ++i) r[i].high = other[i];
 }
+// Four blocks of 8 x 8: by 16 bits, by 32, by 64.
+TENON_LANE void transpose_words(const std::byte* rows, std::ptrdiff_t stride, std::uint16_t* to,
+                                std::ptrdiff_t step) {
+  for (int block = 0; block < 4; ++block) {
+    const int row = block / 2 * 8, column = block % 2 * 8;
+    __m128i a[8], b[8];
+    TENON_UNROLL
+    for (int i = 0; i < 8; i += 2) {
+      const std::byte* at = rows + (row + i) * stride + column * 2;
+      const __m128i r0 = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+      const __m128i r1 = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + stride));
+      a[i] = _mm_unpacklo_epi16(r0, r1);
+      a[i + 1] = _mm_unpackhi_epi16(r0, r1);
+    }
+    TENON_UNROLL
+    for (int i = 0; i < 8; i += 4) {
+      b[i] = _mm_unpacklo_epi32(a[i], a[i + 2]);
+      b[i + 1] = _mm_unpackhi_epi32(a[i], a[i + 2]);
+      b[i + 2] = _mm_unpacklo_epi32(a[i + 1], a[i + 3]);
+      b[i + 3] = _mm_unpackhi_epi32(a[i + 1], a[i + 3]);
+    }
+    TENON_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      const __m128i words = i % 2 == 0 ? _mm_unpacklo_epi64(b[i / 2], b[4 + i / 2])
+                                       : _mm_unpackhi_epi64(b[i / 2], b[4 + i / 2]);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + (column + i) * step + row), words);
+    }
+  }
+}
 TENON_LANE float sum(F32x16 a) {
   const __m256 by8 = _mm256_add_ps(a.low, a.high);
   const __m128 by4 = _mm_add_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));

@@ -139,6 +139,40 @@ TENON_LANE void transpose(F32x16 (&r)[16]) {
     r[12 + c].v = _mm512_shuffle_f32x4(a1, a3, 0xdd);
   }
 }
+TENON_LANE __m512i two_rows(const std::byte* low, const std::byte* high) {
+  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(low));
+  const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(high));
+  return _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
+}
+// 32 shuffles: by 16 bits, by 32, by 64, then the 128-bit quarters into their order.
+TENON_LANE void transpose_words(const std::byte* rows, std::ptrdiff_t stride, std::uint16_t* to,
+                                std::ptrdiff_t step) {
+  __m512i a[8], b[8];
+  TENON_UNROLL
+  for (int i = 0; i < 8; i += 2) {
+    const std::byte* at = rows + i * stride;
+    const __m512i r0 = two_rows(at, at + 8 * stride);
+    const __m512i r1 = two_rows(at + stride, at + 9 * stride);
+    a[i] = _mm512_unpacklo_epi16(r0, r1);
+    a[i + 1] = _mm512_unpackhi_epi16(r0, r1);
+  }
+  TENON_UNROLL
+  for (int i = 0; i < 8; i += 4) {
+    b[i] = _mm512_unpacklo_epi32(a[i], a[i + 2]);
+    b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 2]);
+    b[i + 2] = _mm512_unpacklo_epi32(a[i + 1], a[i + 3]);
+    b[i + 3] = _mm512_unpackhi_epi32(a[i + 1], a[i + 3]);
+  }
+  TENON_UNROLL
+  for (int i = 0; i < 8; ++i) {  // columns i and 8 + i of rows 0 to 7, then of rows 8 to 15
+    const __m512i both = i % 2 == 0 ? _mm512_unpacklo_epi64(b[i / 2], b[4 + i / 2])
+                                    : _mm512_unpackhi_epi64(b[i / 2], b[4 + i / 2]);
+    const __m512i ordered = _mm512_shuffle_i64x2(both, both, 0xd8);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i * step), _mm512_castsi512_si256(ordered));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + (8 + i) * step),
+                        _mm512_extracti64x4_epi64(ordered, 1));
+  }
+}
 TENON_LANE float sum(F32x16 a) {
   const __m256 by8 = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
   const __m128 by4 = _mm_add_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));

@@ -128,6 +128,13 @@ inline void transpose(F32x16 (&r)[16]) {
     for (int j = 0; j < i; ++j) std::swap(r[i].lane[j], r[j].lane[i]);
   }
 }
+// Sixteen rows, `stride` bytes apart, of sixteen words each: to[c * step + r] is word c of row r.
+inline void transpose_words(const std::byte* rows, std::ptrdiff_t stride, std::uint16_t* to,
+                            std::ptrdiff_t step) {
+  for (int r = 0; r < 16; ++r) {
+    for (int c = 0; c < 16; ++c) std::memcpy(to + c * step + r, rows + r * stride + c * 2, 2);
+  }
+}
 // Sum and maximum of the lanes in a fixed tree: lane i with i + 8, then 4, 2, 1.
 inline float sum(F32x16 a) {
   for (int half = 8; half > 0; half /= 2) {

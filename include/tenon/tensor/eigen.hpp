@@ -1,6 +1,8 @@
 #pragma once
 // The bridge to Eigen, and the only header that includes it.
-#include <Eigen/Dense>
+#include <Eigen/Core>
+#include <Eigen/Eigenvalues>
+#include <type_traits>
 
 #include "view.hpp"
 

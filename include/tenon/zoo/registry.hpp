@@ -10,6 +10,7 @@
 #include "hybrid.hpp"
 #include "llada.hpp"
 #include "llama.hpp"
+#include "llama_mla.hpp"
 #include "mistral.hpp"
 #include "mixtral.hpp"
 #include "phi3.hpp"
@@ -26,7 +27,7 @@ using All =
              Entry<"qwen3", Qwen3<>>, Entry<"qwen3moe", Qwen3Moe<>>, Entry<"gemma2", Gemma2<>>,
              Entry<"gemma3", Gemma3<>>, Entry<"gemma4", Gemma4<>>, Entry<"deepseek2", DeepSeek2<>>,
              Entry<"gpt-oss", GptOss<>>, Entry<"phi3", Phi3Long, Phi3<>>, Entry<"llada", Llada<>>,
-             Entry<"hybrid", Hybrid<>>>;
+             Entry<"hybrid", Hybrid<>>, Entry<"llama-mla", LlamaMla<>>>;
 }  // namespace zoo
 
 #if defined(TENON_ZOO)
@@ -45,6 +46,7 @@ extern template AnyModel bind_any<zoo::Phi3Long>(const TensorSource&, Executor&)
 extern template AnyModel bind_any<zoo::Phi3<>>(const TensorSource&, Executor&);
 extern template AnyModel bind_any<zoo::Llada<>>(const TensorSource&, Executor&);
 extern template AnyModel bind_any<zoo::Hybrid<>>(const TensorSource&, Executor&);
+extern template AnyModel bind_any<zoo::LlamaMla<>>(const TensorSource&, Executor&);
 #endif
 
 }  // namespace tenon::inline TENON_ABI

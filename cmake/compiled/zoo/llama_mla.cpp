@@ -1,0 +1,6 @@
+#include "tenon/zoo/llama_mla.hpp"
+#include "tenon/model/registry.hpp"
+
+namespace tenon::inline TENON_ABI {
+template AnyModel bind_any<zoo::LlamaMla<>>(const TensorSource&, Executor&);
+}  // namespace tenon::inline TENON_ABI
