@@ -316,16 +316,13 @@ class AttentionBlock {
     return heads;
   }
 
-  // Scores of one head's queries, by 32 keys so that their transposition stays in the cache.
   void score(const QueryBlock& block, const Heads& keys, const Tile& tile, Dim k) const {
     const int low = tile.keys.low - tile.start, high = tile.keys.high - tile.start;
     const Dim at = k * block.each();
-    for (int part = low / 32 * 32; part < high; part += 32) {
-      const int begin = (std::max)(part, low), end = (std::min)(part + 32, high);
-      keys.ops.transpose_keys(keys.rows, keys.ahead, begin, end, shape_.key_dim, scratch_.keys);
-      keys.ops.score(scratch_.queries + at * shape_.key_dim, static_cast<int>(block.each()),
-                     scratch_.keys, begin, end, shape_.key_dim, scratch_.scores + at * key_tile);
-    }
+    keys.ops.transpose_keys(keys.rows, low, high, shape_.key_dim, scratch_.keys);
+    keys.ops.score(scratch_.queries + at * shape_.key_dim, static_cast<int>(block.each()),
+                   scratch_.keys, low, high, keys.rows, keys.ahead, shape_.key_dim,
+                   scratch_.scores + at * key_tile);
   }
 
   void fold_head(const QueryBlock& block, const Tile& tile, Dim k, const Heads& values) const {

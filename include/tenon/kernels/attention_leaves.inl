@@ -52,7 +52,7 @@ struct Q8_0Rows {
   }
 };
 TENON_LEAF inline void fetch(const std::byte* p) {
-  __builtin_prefetch(p, 0, 3);
+  __builtin_prefetch(p, 0, 2);
 }
 
 // keys[d][row] = rows[row][d] for 16 rows, of which only [begin, end) are there, and 16 values.
@@ -96,8 +96,7 @@ TENON_LEAF inline void transpose_rest(const std::byte* rows, Dim stride, Dim d, 
   for (int i = 0; i < n; ++i) store(keys + i * key_tile, block[i]);
 }
 template <class R>
-TENON_LEAF inline void transpose_keys(const TileRows& rows, const TileRows& ahead, int low,
-                                      int high, Dim dim, void* to) {
+TENON_LEAF inline void transpose_keys(const TileRows& rows, int low, int high, Dim dim, void* to) {
   auto* keys = static_cast<typename R::Key*>(to);
   for (int group = low / 32 * 32; group < high; group += 16) {
     const std::byte* from = rows.group[group / 16];
@@ -107,11 +106,6 @@ TENON_LEAF inline void transpose_keys(const TileRows& rows, const TileRows& ahea
     for (; d + 16 <= dim; d += 16) {
       transpose_block<R>(from, rows.stride, rows.first + d, begin, end,
                          keys + d * key_tile + group);
-      if (d % R::line == 0) {
-        const std::byte* line = R::at(ahead.group[group / 16], ahead.first + d);
-        TENON_UNROLL
-        for (int i = 0; i < 16; ++i) fetch(line + i * ahead.stride);
-      }
     }
     if constexpr (R::any_width) {
       if (d < dim) {
@@ -127,54 +121,80 @@ TENON_LEAF inline void transpose_keys(const TileRows& rows, const TileRows& ahea
   }
 }
 
-// scores[q][row] = queries[q] . key[row]; two key vectors by Q queries in registers: per value of
-// the head 2 loads, Q broadcasts and 2 Q fused multiply-adds.
-template <class R, int Q>
-TENON_LEAF inline void score_block(const float* queries, const typename R::Key* keys, int low,
-                                   int high, Dim dim, float* scores) {
-  for (int group = low / 32 * 32; group < high; group += 32) {
-    F32x16 acc[Q][2];
+// scores[q][row] = queries[q] . key[row] for 16 K rows from `group` on: per value of the head K
+// loads, Q broadcasts and K Q fused multiply-adds.
+template <class R, int Q, int K>
+TENON_LEAF inline void score_block(const float* queries, const typename R::Key* keys, int group,
+                                   const TileRows& ahead, Dim dim, float* scores) {
+  F32x16 acc[Q][K];
+  TENON_UNROLL
+  for (int q = 0; q < Q; ++q) {
     TENON_UNROLL
-    for (int q = 0; q < Q; ++q) acc[q][0] = acc[q][1] = zero();
-    const typename R::Key* key = keys + group;
-    for (Dim d = 0; d < dim; ++d, key += key_tile) {
-      const F32x16 k0 = R::load_keys(key);
-      const F32x16 k1 = R::load_keys(key + 16);
-      TENON_UNROLL
-      for (int q = 0; q < Q; ++q) {
-        const F32x16 value = broadcast(queries[q * dim + d]);
-        acc[q][0] = fma(value, k0, acc[q][0]);
-        acc[q][1] = fma(value, k1, acc[q][1]);
-      }
+    for (int k = 0; k < K; ++k) acc[q][k] = zero();
+  }
+  keys += group;
+  const std::byte* lines[K];
+  TENON_UNROLL
+  for (int k = 0; k < K; ++k) lines[k] = R::at(ahead.group[group / 16 + k], ahead.first);
+  for (Dim d = 0; d < dim; ++d, keys += key_tile) {
+    TENON_UNROLL
+    for (int k = 0; k < K; ++k) {  // row after row of the lines that values [d / 16 * 16, ) need
+      if (d / 16 * 16 % R::line == 0) fetch(lines[k] + d % 16 * ahead.stride);
     }
+    if (d % R::line == R::line - 1) {
+      TENON_UNROLL
+      for (int k = 0; k < K; ++k) lines[k] += R::line_bytes;
+    }
+    F32x16 key[K];
+    TENON_UNROLL
+    for (int k = 0; k < K; ++k) key[k] = R::load_keys(keys + 16 * k);
     TENON_UNROLL
     for (int q = 0; q < Q; ++q) {
-      store(scores + q * key_tile + group, acc[q][0]);
-      store(scores + q * key_tile + group + 16, acc[q][1]);
+      const F32x16 value = broadcast(queries[q * dim + d]);
+      TENON_UNROLL
+      for (int k = 0; k < K; ++k) acc[q][k] = fma(value, key[k], acc[q][k]);
     }
+  }
+  TENON_UNROLL
+  for (int q = 0; q < Q; ++q) {
+    TENON_UNROLL
+    for (int k = 0; k < K; ++k) store(scores + q * key_tile + group + 16 * k, acc[q][k]);
+  }
+}
+// All groups of 32 rows that have one of [low, high).
+template <class R, int Q>
+TENON_LEAF inline void score_queries(const float* queries, const void* transposed, int low,
+                                     int high, const TileRows& ahead, Dim dim, float* scores) {
+  const auto* keys = static_cast<const typename R::Key*>(transposed);
+  if constexpr (4 * Q <= accumulators) {
+    if (low < 32 && high > 32) {
+      score_block<R, Q, 4>(queries, keys, 0, ahead, dim, scores);
+      return;
+    }
+  }
+  for (int group = low / 32 * 32; group < high; group += 32) {
+    score_block<R, Q, 2>(queries, keys, group, ahead, dim, scores);
   }
 }
 template <class R>
-TENON_LEAF inline void score(const float* queries, int count, const void* transposed, int low,
-                             int high, Dim dim, float* scores) {
-  const auto* keys = static_cast<const typename R::Key*>(transposed);
+TENON_LEAF inline void score(const float* queries, int count, const void* keys, int low, int high,
+                             const TileRows& rows, const TileRows& ahead, Dim dim, float* scores) {
   constexpr int block = accumulators >= 16 ? 8 : 2;
   int q = 0;
   for (; q + block <= count; q += block) {
-    score_block<R, block>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+    score_queries<R, block>(queries + q * dim, keys, low, high, q == 0 ? ahead : rows, dim,
+                            scores + q * key_tile);
   }
-  if (block > 2) {
+  if constexpr (block > 4) {
     if (q + 4 <= count) {
-      score_block<R, 4>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+      score_queries<R, 4>(queries + q * dim, keys, low, high, q == 0 ? ahead : rows, dim,
+                          scores + q * key_tile);
       q += 4;
     }
-    if (q + 2 <= count) {
-      score_block<R, 2>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
-      q += 2;
-    }
   }
-  if (q < count) {
-    score_block<R, 1>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+  for (; q < count; ++q) {
+    score_queries<R, 1>(queries + q * dim, keys, low, high, q == 0 ? ahead : rows, dim,
+                        scores + q * key_tile);
   }
 }
 

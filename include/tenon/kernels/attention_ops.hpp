@@ -26,11 +26,10 @@ struct TileOps {
   // rows [low, high) -> keys [dim][key_tile], in an element type of the leaves' own, of at most
   // four bytes; lanes without a row become zero in the groups of 32 that have one, others are left
   // alone.
-  void (*transpose_keys)(const TileRows& rows, const TileRows& ahead, int low, int high, Dim dim,
-                         void* keys);
+  void (*transpose_keys)(const TileRows& rows, int low, int high, Dim dim, void* keys);
   // queries [count][dim] -> scores [count][key_tile], of what transpose_keys made.
-  void (*score)(const float* queries, int count, const void* keys, int low, int high, Dim dim,
-                float* scores);
+  void (*score)(const float* queries, int count, const void* keys, int low, int high,
+                const TileRows& rows, const TileRows& ahead, Dim dim, float* scores);
   // outputs [count][dim] = outputs * factors + weights [count][key_tile] x rows that are kept.
   void (*accumulate)(const float* weights, const float* factors, int count, std::uint64_t keep,
                      const TileRows& rows, const TileRows& ahead, Dim dim, float* outputs);
