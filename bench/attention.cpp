@@ -2,13 +2,12 @@
 // line is measured in rounds of one pass over the rows and one pass over as large a block of
 // memory, and prints medians over the rounds.
 //   bench_attention --threads 1 --context 4096 --only 8x64
-#include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <random>
 
 #include "../examples/command_line.hpp"
+#include "reader.hpp"
 #include "tenon/attn/attend.hpp"
 #include "tenon/attn/masks.hpp"
 #include "tenon/attn/score_hooks.hpp"
@@ -16,7 +15,6 @@
 #include "tenon/cache/paged.hpp"
 #include "tenon/cache/ring.hpp"
 #include "tenon/core/thread_team.hpp"
-#include "tenon/cost/read_bandwidth.hpp"
 
 namespace {
 
@@ -29,50 +27,6 @@ struct Options {
 };
 struct Heads {
   Dim kv_heads, group, dim;
-};
-
-// Of one thread its processor time: other programs may run beside a benchmark.
-double now(bool alone) {
-#if defined(CLOCK_THREAD_CPUTIME_ID)
-  timespec time{};
-  if (alone && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0) {
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  }
-#endif
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-// One pass over a block as large as the rows.
-class Reader {
- public:
-  Reader(std::size_t bytes, Executor& team)
-      : floats_(static_cast<Dim>(bytes / sizeof(float)) / 128 * 128), block_(bytes), team_(team) {
-    std::memset(block_.data(), 0, bytes);
-#if defined(__x86_64__)
-    if (choose_isa() >= Isa::avx2) read_ = avx2::read_floats;
-    if (choose_isa() >= Isa::avx512) read_ = avx512::read_floats;
-#endif
-  }
-  double seconds() {
-    const bool alone = team_.threads() == 1;
-    const double start = now(alone);
-    team_.run([&](Worker worker) {
-      const Range mine = share(floats_, worker, 128);
-      const auto* data = reinterpret_cast<const float*>(block_.data());
-      if (read_(data + mine.begin, mine.end - mine.begin) != 0) std::abort();
-    });
-    return now(alone) - start;
-  }
-
- private:
-  float (*read_)(const float*, Dim) = scalar::read_floats;
-  Dim floats_;
-  AlignedBuffer block_;
-  Executor& team_;
 };
 
 template <class Cache, class M>
@@ -129,13 +83,13 @@ void measure(const Options& options, Executor& team, const char* layout, const H
   pass(sizes, 1);
   Workspace work(sizes.peak());
   const std::size_t bytes = layer * static_cast<std::size_t>(layers);
-  Reader reader(bytes, team);
+  bench::Reader reader(bytes, team);
   std::vector<double> read, attended, ratio;
   for (int round = 0; round < options.rounds; ++round) {
     const double before = reader.seconds();
-    const double start = now(options.threads == 1);
+    const double start = bench::now(options.threads == 1);
     pass(work, layers);
-    attended.push_back(now(options.threads == 1) - start);
+    attended.push_back(bench::now(options.threads == 1) - start);
     const double after = reader.seconds();
     read.push_back((std::min)(before, after));
     ratio.push_back(attended.back() / read.back());
@@ -144,10 +98,10 @@ void measure(const Options& options, Executor& team, const char* layout, const H
   std::printf(
       "%-34s %6d %7.1f MB %7.1f us/layer %6.2f GB/s of %6.2f  best %6.2f of %6.2f  time / bound "
       "%5.2f\n",
-      name.c_str(), context, size * 0x1p-20, median(attended) / layers * 1e6,
-      size / median(attended) * 1e-9, size / median(read) * 1e-9,
+      name.c_str(), context, size * 0x1p-20, bench::median(attended) / layers * 1e6,
+      size / bench::median(attended) * 1e-9, size / bench::median(read) * 1e-9,
       size / *std::min_element(attended.begin(), attended.end()) * 1e-9,
-      size / *std::min_element(read.begin(), read.end()) * 1e-9, median(ratio));
+      size / *std::min_element(read.begin(), read.end()) * 1e-9, bench::median(ratio));
   std::fflush(stdout);
 }
 

@@ -19,10 +19,10 @@ struct Shape {
   Dim width, layers, heads, kv_heads, hidden, vocab;
 };
 constexpr Shape shapes[] = {
-    {"llama-1b", 2048, 16, 32, 8, 8192, 32000},
-    {"smol-135m", 576, 30, 9, 3, 1536, 49152},
-    {"small-50m", 768, 7, 12, 4, 2048, 8192},
-    {"stories-260k", 64, 5, 8, 4, 172, 512},
+    {"llama-1b", 2048, 16, 32, 8, 8192, 32000}, {"smol-135m", 576, 30, 9, 3, 1536, 49152},
+    {"small-50m", 768, 7, 12, 4, 2048, 8192},   {"stories-260k", 64, 5, 8, 4, 172, 512},
+    {"deep-64", 1024, 8, 16, 4, 2816, 8192},  // heads of 64 and of 128 for long contexts
+    {"deep-128", 2048, 8, 16, 4, 5632, 8192},
 };
 
 class Writer {
@@ -150,7 +150,8 @@ int main(int argc, char** argv) {
   std::string out, shape = "llama-1b", format = "q8_0";
   CLI::App app("Writes a model file with random weights.", "bench_synth");
   app.add_option("OUT", out, "the .gguf file to write")->required();
-  app.add_option("--shape", shape, "llama-1b, smol-135m, small-50m or stories-260k")
+  app.add_option("--shape", shape,
+                 "llama-1b, smol-135m, small-50m, stories-260k, deep-64 or deep-128")
       ->capture_default_str();
   app.add_option("--format", format, "of the matrices: f32, f16, bf16, q8_0, q4_0 or q4_1")
       ->capture_default_str();

@@ -10,6 +10,9 @@
 #include "tenon/attn/masks.hpp"
 #include "tenon/attn/score_hooks.hpp"
 #include "tenon/cache/contiguous.hpp"
+#include "tenon/cache/paged.hpp"
+#include "tenon/cache/ring.hpp"
+#include "tenon/quant/fp8.hpp"
 
 using namespace tenon;
 using weights::normal;
@@ -39,6 +42,13 @@ struct Recent {
   }
 };
 
+template <class F>
+using PagesOf4 = Paged<F, 4>;
+template <class F>
+using PagesOf16 = Paged<F, 16>;
+template <class F>
+using PagesOf64 = Paged<F, 64>;
+
 struct Problem {
   AttentionShape shape;
   int tokens = 0;
@@ -52,24 +62,37 @@ struct Problem {
   }
 };
 
-template <class F, class M, class S>
-std::vector<float> attention(const Problem& p, Isa isa, const M& mask, const S& score) {
+// How the step is cut: all tokens at once on one thread, unless said otherwise.
+struct Cut {
+  int tokens = 0;  // at a time; 0: all
+  int threads = 1;
+};
+template <class F, template <class> class Cache = Contiguous, class M, class S>
+std::vector<float> attention(const Problem& p, Isa isa, const M& mask, const S& score,
+                             const Cut& cut = {}) {
   const Dim row = p.shape.kv_heads * p.shape.key_dim;
-  const RowSpec spec{{row, row}, 0};
-  Contiguous<F> cache({&spec, 1}, {.seqs = 1, .context = p.tokens}, {0, 0});
-  for (int t = 0; t < p.tokens; ++t) {
-    encode_row<F>(p.keys.data() + t * row, row, cache.row(SeqId{0}, 0, 0, t));
-    encode_row<F>(p.values.data() + t * row, row, cache.row(SeqId{0}, 0, 1, t));
-  }
-  const SeqStep seq{SeqId{0}, 0, p.tokens, 0, nullptr};
-  const Step step{{&seq, 1}, {}, p.tokens};
+  const int most = cut.tokens > 0 ? cut.tokens : p.tokens;
+  RowSpec spec{{row, row}, 0};
+  if constexpr (M::bounded) spec.reach = mask.rows_back();
+  Cache<F> cache({&spec, 1}, {.seqs = 1, .context = p.tokens, .step_tokens = most}, {0, 0});
   std::vector<float> out(p.queries.size(), -1.0f);
   const Dim width = p.shape.heads * p.shape.key_dim;
-  SerialExecutor serial;
+  weights::Backwards team(cut.threads);
   const auto run = [&](Workspace& work) {
-    Cpu cpu(isa, Activations::f32, serial, work);
-    attend(cpu, cache, 0, step, matrix(p.queries.data(), p.tokens, width),
-           matrix(out.data(), p.tokens, width), p.shape, 0.25f, mask, score);
+    Cpu cpu(isa, Activations::f32, team, work);
+    for (int base = 0; base < p.tokens; base += most) {
+      const int count = (std::min)(most, p.tokens - base);
+      if (!work.measuring()) CHECK(cache.reserve(SeqId{0}, base, count));
+      for (int t = base; !work.measuring() && t < base + count; ++t) {
+        encode_row<F>(p.keys.data() + t * row, row, cache.row(SeqId{0}, 0, 0, t));
+        encode_row<F>(p.values.data() + t * row, row, cache.row(SeqId{0}, 0, 1, t));
+      }
+      const SeqStep seq{SeqId{0}, 0, count, base, nullptr};
+      const Step step{{&seq, 1}, {}, count};
+      attend(cpu, cache, 0, step, matrix(p.queries.data() + base * width, count, width),
+             matrix(out.data() + base * width, count, width), p.shape, 0.25f, mask, score);
+      if (work.measuring()) break;
+    }
   };
   Workspace measure;
   run(measure);
@@ -164,7 +187,7 @@ void check(const Problem& p, const M& mask, const S& score) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("attention: formats, heads, lengths", "[twins]", F32, F16, Q8_0) {
+TEMPLATE_TEST_CASE("attention: formats, heads, lengths", "[twins]", F32, F16, Bf16, Q8_0) {
   for (const int tokens : {1, 15, 16, 17, 63, 64, 65, 130}) {
     check<TestType>(Problem(4, 2, 8, tokens), Causal{}, PlainScore{});
     check<TestType>(Problem(3, 1, 20, tokens), Causal{}, PlainScore{});
@@ -172,6 +195,37 @@ TEMPLATE_TEST_CASE("attention: formats, heads, lengths", "[twins]", F32, F16, Q8
   check<TestType>(Problem(9, 3, 64, 33), Causal{}, PlainScore{});
   check<TestType>(Problem(2, 2, 80, 20), Causal{}, PlainScore{});
   check<TestType>(Problem(5, 1, 128, 20), Causal{}, PlainScore{});
+}
+
+TEMPLATE_TEST_CASE("attention: formats that are decoded first", "[twins]", Q4_0, Fp8E4M3) {
+  check<TestType>(Problem(4, 2, 32, 70), Causal{}, PlainScore{});
+  check<TestType>(Problem(3, 1, 80, 20), Causal{}, PlainScore{});
+}
+
+// Several heads of one block, parts of tiles, pages smaller than the sixteen rows of a group: what
+// is read where it lies and what is copied first are the same rows.
+TEMPLATE_TEST_CASE("attention: layouts, steps and threads change no bit", "[twins]", F32, F16, Q8_0,
+                   Q4_0) {
+  for (const Problem& p : {Problem(8, 8, 32, 75), Problem(8, 2, 64, 141), Problem(6, 2, 40, 67),
+                           Problem(16, 1, 32, 67), Problem(5, 5, 16, 600)}) {
+    INFO(TestType::name << ", heads " << p.shape.heads << "/" << p.shape.kv_heads << " x "
+                        << p.shape.key_dim << ", " << p.tokens << " tokens");
+    const Causal mask;
+    const PlainScore score;
+    const std::vector<float> whole = attention<TestType>(p, choose_isa(), mask, score);
+    const auto same = [&](const std::vector<float>& other) { CHECK(same_bits(other, whole)); };
+    const Cut one{1, 1};
+    same(attention<TestType>(p, choose_isa(), mask, score, one));
+    same(attention<TestType>(p, choose_isa(), mask, score, {7, 3}));
+    same(attention<TestType, PagesOf4>(p, choose_isa(), mask, score, one));
+    same(attention<TestType, PagesOf16>(p, choose_isa(), mask, score, one));
+    same(attention<TestType, PagesOf16>(p, choose_isa(), mask, score, {0, 5}));
+    same(attention<TestType, PagesOf64>(p, choose_isa(), mask, score, {33, 2}));
+    const SlidingWindow window{50, 0};
+    const std::vector<float> seen = attention<TestType>(p, choose_isa(), window, score);
+    CHECK(same_bits(attention<TestType, Ring>(p, choose_isa(), window, score, one), seen));
+    CHECK(same_bits(attention<TestType, Ring>(p, choose_isa(), window, score, {19, 2}), seen));
+  }
 }
 
 TEST_CASE("attention: segments of 512 keys merge, and heads of odd widths", "[twins]") {

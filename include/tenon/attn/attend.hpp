@@ -294,9 +294,10 @@ class AttentionBlock {
     }
   }
 
-  // One head's rows of a tile, those to be read next, and the leaves for them.
+  // One head's rows of a tile, what to fetch meanwhile, and the leaves for them.
   struct Heads {
-    TileRows rows, ahead;
+    TileRows rows;
+    TileAhead ahead;
     const TileOps& ops;
   };
   Heads heads_of(const Reader& reader, const Tile& tile, const Tile& next, int plane,
@@ -304,28 +305,25 @@ class AttentionBlock {
     const bool located = tile.located[plane];
     const TileOps& ops = cpu_.attention().tiles[static_cast<std::size_t>(reader.elements(located))];
     const Dim first = (block.kv_head + k) * dim;
-    if (!located) {
-      const TileRows rows = reader.load(tile.start, tile.keys, first);
-      return {rows, rows, ops};
+    TileRows rows = located ? tile.rows[plane] : reader.load(tile.start, tile.keys, first);
+    rows.first = located ? first : 0;
+    // Head k fetches the k-th share of what all heads of the block will read of the next tile.
+    const TileRows& later = located && next.located[plane] ? next.rows[plane] : rows;
+    const Dim each = later.stride / shape_.kv_heads;
+    TileAhead ahead{{}, later.stride, (std::max)(Dim{1}, each * block.kv_heads), 16 * each * k};
+    for (int g = 0; g < key_tile / 16; ++g) {
+      ahead.group[g] = later.group[g] + each * block.kv_head;
     }
-    const bool last = k + 1 == block.kv_heads;
-    Heads heads{tile.rows[plane], last && next.located[plane] ? next.rows[plane] : tile.rows[plane],
-                ops};
-    heads.rows.first = first;
-    heads.ahead.first = last ? block.kv_head * dim : first + dim;
-    return heads;
+    return {rows, ahead, ops};
   }
 
-  // Scores of one head's queries, by 32 keys so that their transposition stays in the cache.
   void score(const QueryBlock& block, const Heads& keys, const Tile& tile, Dim k) const {
     const int low = tile.keys.low - tile.start, high = tile.keys.high - tile.start;
     const Dim at = k * block.each();
-    for (int part = low / 32 * 32; part < high; part += 32) {
-      const int begin = (std::max)(part, low), end = (std::min)(part + 32, high);
-      keys.ops.transpose_keys(keys.rows, keys.ahead, begin, end, shape_.key_dim, scratch_.keys);
-      keys.ops.score(scratch_.queries + at * shape_.key_dim, static_cast<int>(block.each()),
-                     scratch_.keys, begin, end, shape_.key_dim, scratch_.scores + at * key_tile);
-    }
+    keys.ops.transpose_keys(keys.rows, low, high, shape_.key_dim, scratch_.keys);
+    keys.ops.score(scratch_.queries + at * shape_.key_dim, static_cast<int>(block.each()),
+                   scratch_.keys, low, high, keys.ahead, shape_.key_dim,
+                   scratch_.scores + at * key_tile);
   }
 
   void fold_head(const QueryBlock& block, const Tile& tile, Dim k, const Heads& values) const {

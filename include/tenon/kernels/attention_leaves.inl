@@ -3,13 +3,13 @@
 // the denominator a sum over 16 lanes (key mod 16), the output a fold over keys in ascending order.
 
 // How each element format is read: sixteen values of a row from value d on, d a multiple of 16
-// unless the format has values of any width, and sixteen transposed keys, of type Key; `line`
-// values fill a cache line or nearly.
+// unless the format has values of any width, and sixteen transposed keys, of type Key. `per_line`
+// values of sixteen rows fill a cache line, or nearly.
 struct F32Rows {
   using Key = float;
   TENON_LEAF static F32x16 load_keys(const float* keys) { return load(keys); }
   static constexpr bool any_width = true;
-  static constexpr Dim line = 16, line_bytes = 64;
+  static constexpr Dim per_line = 1;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 4; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     return load(reinterpret_cast<const float*>(row) + d);
@@ -22,7 +22,7 @@ struct F16Rows {
   using Key = std::uint16_t;
   TENON_LEAF static F32x16 load_keys(const std::uint16_t* keys) { return load_half(keys); }
   static constexpr bool any_width = false;
-  static constexpr Dim line = 32, line_bytes = 64;
+  static constexpr Dim per_line = 2;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 2; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     return load_half(reinterpret_cast<const std::uint16_t*>(row) + d);
@@ -32,7 +32,7 @@ struct Bf16Rows {
   using Key = std::uint16_t;
   TENON_LEAF static F32x16 load_keys(const std::uint16_t* keys) { return load_bf16(keys); }
   static constexpr bool any_width = false;
-  static constexpr Dim line = 32, line_bytes = 64;
+  static constexpr Dim per_line = 2;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 2; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     return load_bf16(reinterpret_cast<const std::uint16_t*>(row) + d);
@@ -43,7 +43,7 @@ struct Q8_0Rows {
   using Key = float;
   TENON_LEAF static F32x16 load_keys(const float* keys) { return load(keys); }
   static constexpr bool any_width = false;
-  static constexpr Dim line = 32, line_bytes = 34;
+  static constexpr Dim per_line = 4;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d / 32 * 34; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     const std::byte* block = at(row, d);
@@ -51,9 +51,23 @@ struct Q8_0Rows {
     return mul(load_bytes(bytes), broadcast_half(block));
   }
 };
-TENON_LEAF inline void fetch(const std::byte* p) {
-  __builtin_prefetch(p, 0, 3);
-}
+// Where fetching has come to in a group of TileAhead, in lines from byte `begin` of its runs on.
+struct Ahead {
+  Dim offset, left, run, gap;
+  TENON_LEAF static Ahead at(const TileAhead& ahead, Dim begin) {
+    const Dim row = begin / ahead.run, within = begin % ahead.run;
+    return {row * ahead.stride + within, ahead.run - within, ahead.run, ahead.stride - ahead.run};
+  }
+  TENON_LEAF void fetch(const std::byte* group) const { __builtin_prefetch(group + offset, 0, 2); }
+  TENON_LEAF void step() {
+    offset += 64;
+    left -= 64;
+    if (left <= 0) {  // `left` is what the last line was too long
+      offset += gap + left;
+      left = run;
+    }
+  }
+};
 
 // keys[d][row] = rows[row][d] for 16 rows, of which only [begin, end) are there, and 16 values.
 template <class R>
@@ -96,8 +110,7 @@ TENON_LEAF inline void transpose_rest(const std::byte* rows, Dim stride, Dim d, 
   for (int i = 0; i < n; ++i) store(keys + i * key_tile, block[i]);
 }
 template <class R>
-TENON_LEAF inline void transpose_keys(const TileRows& rows, const TileRows& ahead, int low,
-                                      int high, Dim dim, void* to) {
+TENON_LEAF inline void transpose_keys(const TileRows& rows, int low, int high, Dim dim, void* to) {
   auto* keys = static_cast<typename R::Key*>(to);
   for (int group = low / 32 * 32; group < high; group += 16) {
     const std::byte* from = rows.group[group / 16];
@@ -107,11 +120,6 @@ TENON_LEAF inline void transpose_keys(const TileRows& rows, const TileRows& ahea
     for (; d + 16 <= dim; d += 16) {
       transpose_block<R>(from, rows.stride, rows.first + d, begin, end,
                          keys + d * key_tile + group);
-      if (d % R::line == 0) {
-        const std::byte* line = R::at(ahead.group[group / 16], ahead.first + d);
-        TENON_UNROLL
-        for (int i = 0; i < 16; ++i) fetch(line + i * ahead.stride);
-      }
     }
     if constexpr (R::any_width) {
       if (d < dim) {
@@ -127,54 +135,72 @@ TENON_LEAF inline void transpose_keys(const TileRows& rows, const TileRows& ahea
   }
 }
 
-// scores[q][row] = queries[q] . key[row]; two key vectors by Q queries in registers: per value of
-// the head 2 loads, Q broadcasts and 2 Q fused multiply-adds.
-template <class R, int Q>
-TENON_LEAF inline void score_block(const float* queries, const typename R::Key* keys, int low,
-                                   int high, Dim dim, float* scores) {
-  for (int group = low / 32 * 32; group < high; group += 32) {
-    F32x16 acc[Q][2];
+// scores[q][row] = queries[q] . key[row] for 16 K rows from `group` on: per value of the head K
+// loads, Q broadcasts and K Q fused multiply-adds.
+template <class R, int Q, int K>
+TENON_LEAF inline void score_block(const float* queries, const typename R::Key* keys, int group,
+                                   const TileAhead& ahead, Dim dim, float* scores) {
+  F32x16 acc[Q][K];
+  TENON_UNROLL
+  for (int q = 0; q < Q; ++q) {
     TENON_UNROLL
-    for (int q = 0; q < Q; ++q) acc[q][0] = acc[q][1] = zero();
-    const typename R::Key* key = keys + group;
-    for (Dim d = 0; d < dim; ++d, key += key_tile) {
-      const F32x16 k0 = R::load_keys(key);
-      const F32x16 k1 = R::load_keys(key + 16);
+    for (int k = 0; k < K; ++k) acc[q][k] = zero();
+  }
+  keys += group;
+  Ahead later = Ahead::at(ahead, ahead.begin);
+  for (Dim d = 0; d < dim; ++d, keys += key_tile) {
+    if (d % R::per_line == 0) {
       TENON_UNROLL
-      for (int q = 0; q < Q; ++q) {
-        const F32x16 value = broadcast(queries[q * dim + d]);
-        acc[q][0] = fma(value, k0, acc[q][0]);
-        acc[q][1] = fma(value, k1, acc[q][1]);
-      }
+      for (int k = 0; k < K; ++k) later.fetch(ahead.group[group / 16 + k]);
+      later.step();
     }
+    F32x16 key[K];
+    TENON_UNROLL
+    for (int k = 0; k < K; ++k) key[k] = R::load_keys(keys + 16 * k);
     TENON_UNROLL
     for (int q = 0; q < Q; ++q) {
-      store(scores + q * key_tile + group, acc[q][0]);
-      store(scores + q * key_tile + group + 16, acc[q][1]);
+      const F32x16 value = broadcast(queries[q * dim + d]);
+      TENON_UNROLL
+      for (int k = 0; k < K; ++k) acc[q][k] = fma(value, key[k], acc[q][k]);
     }
+  }
+  TENON_UNROLL
+  for (int q = 0; q < Q; ++q) {
+    TENON_UNROLL
+    for (int k = 0; k < K; ++k) store(scores + q * key_tile + group + 16 * k, acc[q][k]);
+  }
+}
+// All groups of 32 rows that have one of [low, high).
+template <class R, int Q>
+TENON_LEAF inline void score_queries(const float* queries, const void* transposed, int low,
+                                     int high, const TileAhead& ahead, Dim dim, float* scores) {
+  const auto* keys = static_cast<const typename R::Key*>(transposed);
+  if constexpr (4 * Q <= accumulators) {
+    if (low < 32 && high > 32) {
+      score_block<R, Q, 4>(queries, keys, 0, ahead, dim, scores);
+      return;
+    }
+  }
+  for (int group = low / 32 * 32; group < high; group += 32) {
+    score_block<R, Q, 2>(queries, keys, group, ahead, dim, scores);
   }
 }
 template <class R>
-TENON_LEAF inline void score(const float* queries, int count, const void* transposed, int low,
-                             int high, Dim dim, float* scores) {
-  const auto* keys = static_cast<const typename R::Key*>(transposed);
+TENON_LEAF inline void score(const float* queries, int count, const void* keys, int low, int high,
+                             const TileAhead& ahead, Dim dim, float* scores) {
   constexpr int block = accumulators >= 16 ? 8 : 2;
   int q = 0;
   for (; q + block <= count; q += block) {
-    score_block<R, block>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+    score_queries<R, block>(queries + q * dim, keys, low, high, ahead, dim, scores + q * key_tile);
   }
-  if (block > 2) {
+  if constexpr (block > 4) {
     if (q + 4 <= count) {
-      score_block<R, 4>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+      score_queries<R, 4>(queries + q * dim, keys, low, high, ahead, dim, scores + q * key_tile);
       q += 4;
     }
-    if (q + 2 <= count) {
-      score_block<R, 2>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
-      q += 2;
-    }
   }
-  if (q < count) {
-    score_block<R, 1>(queries + q * dim, keys, low, high, dim, scores + q * key_tile);
+  for (; q < count; ++q) {
+    score_queries<R, 1>(queries + q * dim, keys, low, high, ahead, dim, scores + q * key_tile);
   }
 }
 
@@ -219,7 +245,7 @@ TENON_LEAF inline float soften(float* scores, std::uint64_t keep, float* maximum
 template <class R, int Q, int C>
 TENON_LEAF inline void accumulate_block(const float* weights, const float* factors,
                                         std::uint64_t keep, const TileRows& rows,
-                                        const TileRows& ahead, Dim d, Dim dim, float* outputs) {
+                                        const TileAhead& ahead, Dim d, Dim dim, float* outputs) {
   F32x16 acc[Q][C];
   TENON_UNROLL
   for (int q = 0; q < Q; ++q) {
@@ -228,17 +254,22 @@ TENON_LEAF inline void accumulate_block(const float* weights, const float* facto
       acc[q][c] = mul(load(outputs + q * dim + d + 16 * c), broadcast(factors[q]));
     }
   }
+  const Ahead start = Ahead::at(ahead, ahead.begin + d / R::per_line * 64);
   for (int group = 0; group < 4; ++group, weights += 16) {
     const std::byte* values = rows.group[group];
-    const std::byte* line = R::at(ahead.group[group], ahead.first + d);
+    const std::byte* other = ahead.group[group];
+    Ahead later = start;
     const float* weight = weights;
     for (auto bits = static_cast<unsigned>(keep >> (16 * group) & 0xffffu); bits != 0;
-         bits >>= 1, values += rows.stride, line += ahead.stride, ++weight) {
+         bits >>= 1, values += rows.stride, ++weight) {
       if ((bits & 1u) == 0) continue;
       TENON_UNROLL
       for (int c = 0; c < C; ++c) {
         const F32x16 value = R::load16(values, rows.first + d + 16 * c);
-        if (16 * c % R::line == 0) fetch(line + 16 * c / R::line * R::line_bytes);
+        if (c % R::per_line == 0) {
+          later.fetch(other);
+          later.step();
+        }
         TENON_UNROLL
         for (int q = 0; q < Q; ++q) {
           acc[q][c] = fma(broadcast(weight[q * key_tile]), value, acc[q][c]);
@@ -274,7 +305,7 @@ TENON_LEAF inline void accumulate_rest(const float* weights, const float* factor
 template <class R, int Q>
 TENON_LEAF inline void accumulate_queries(const float* weights, const float* factors,
                                           std::uint64_t keep, const TileRows& rows,
-                                          const TileRows& ahead, Dim dim, float* outputs) {
+                                          const TileAhead& ahead, Dim dim, float* outputs) {
   constexpr int wide = Q >= 8 ? 2 : accumulators / Q < 4 ? accumulators / Q : 4;
   Dim d = 0;
   for (; d + 16 * wide <= dim; d += 16 * wide) {
@@ -292,23 +323,23 @@ TENON_LEAF inline void accumulate_queries(const float* weights, const float* fac
 }
 template <class R>
 TENON_LEAF inline void accumulate(const float* weights, const float* factors, int count,
-                                  std::uint64_t keep, const TileRows& rows, const TileRows& ahead,
+                                  std::uint64_t keep, const TileRows& rows, const TileAhead& ahead,
                                   Dim dim, float* outputs) {
   constexpr int block = accumulators >= 16 ? 4 : 2;
   int q = 0;
   if constexpr (accumulators >= 16) {
     for (; q + 8 <= count; q += 8) {
-      accumulate_queries<R, 8>(weights + q * key_tile, factors + q, keep, rows,
-                               q == 0 ? ahead : rows, dim, outputs + q * dim);
+      accumulate_queries<R, 8>(weights + q * key_tile, factors + q, keep, rows, ahead, dim,
+                               outputs + q * dim);
     }
   }
   for (; q + block <= count; q += block) {
-    accumulate_queries<R, block>(weights + q * key_tile, factors + q, keep, rows,
-                                 q == 0 ? ahead : rows, dim, outputs + q * dim);
+    accumulate_queries<R, block>(weights + q * key_tile, factors + q, keep, rows, ahead, dim,
+                                 outputs + q * dim);
   }
   for (; q < count; ++q) {
-    accumulate_queries<R, 1>(weights + q * key_tile, factors + q, keep, rows, q == 0 ? ahead : rows,
-                             dim, outputs + q * dim);
+    accumulate_queries<R, 1>(weights + q * key_tile, factors + q, keep, rows, ahead, dim,
+                             outputs + q * dim);
   }
 }
 

@@ -20,20 +20,27 @@ struct TileRows {
   Dim first;                  // the head's first value in a row
 };
 
-// The leaves that read rows, for one element format. `ahead` is what will be read next; it is
-// fetched meanwhile and must be memory of the same shape, be it the same rows.
+// What the leaves fetch while they compute: of the four groups of a later tile, in each of whose
+// rows `run` bytes matter, those from byte `begin` on, as many as the leaf reads of its own rows.
+// In the order in which they lie, because that is what a memory system is fast at. The addresses
+// need not exist.
+struct TileAhead {
+  const std::byte* group[4];
+  Dim stride, run, begin;  // bytes
+};
+
+// The leaves that read rows, for one element format.
 struct TileOps {
   // rows [low, high) -> keys [dim][key_tile], in an element type of the leaves' own, of at most
   // four bytes; lanes without a row become zero in the groups of 32 that have one, others are left
   // alone.
-  void (*transpose_keys)(const TileRows& rows, const TileRows& ahead, int low, int high, Dim dim,
-                         void* keys);
+  void (*transpose_keys)(const TileRows& rows, int low, int high, Dim dim, void* keys);
   // queries [count][dim] -> scores [count][key_tile], of what transpose_keys made.
-  void (*score)(const float* queries, int count, const void* keys, int low, int high, Dim dim,
-                float* scores);
+  void (*score)(const float* queries, int count, const void* keys, int low, int high,
+                const TileAhead& ahead, Dim dim, float* scores);
   // outputs [count][dim] = outputs * factors + weights [count][key_tile] x rows that are kept.
   void (*accumulate)(const float* weights, const float* factors, int count, std::uint64_t keep,
-                     const TileRows& rows, const TileRows& ahead, Dim dim, float* outputs);
+                     const TileRows& rows, const TileAhead& ahead, Dim dim, float* outputs);
 };
 
 // Element formats that TileOps read as they lie. Of the others, and of heads of no whole sixteen

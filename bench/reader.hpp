@@ -1,0 +1,62 @@
+#pragma once
+// Reads as many bytes as a piece of work does, in turns with it: the bound that moves as the load
+// of the machine does.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <vector>
+
+#include "tenon/cost/read_bandwidth.hpp"
+#include "tenon/cost/read_bandwidth.inl"
+
+namespace bench {
+
+using namespace tenon;
+
+// Of one thread its processor time: other programs may run beside a benchmark.
+inline double now(bool alone) {
+#if defined(CLOCK_THREAD_CPUTIME_ID)
+  timespec time{};
+  if (alone && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0) {
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+#endif
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// One pass over a block as large as the rows.
+class Reader {
+ public:
+  Reader(std::size_t bytes, Executor& team)
+      : floats_(static_cast<Dim>(bytes / sizeof(float)) / 128 * 128), block_(bytes), team_(team) {
+    std::memset(block_.data(), 0, bytes);
+#if defined(__x86_64__)
+    if (choose_isa() >= Isa::avx2) read_ = avx2::read_floats;
+    if (choose_isa() >= Isa::avx512) read_ = avx512::read_floats;
+#endif
+  }
+  double seconds() {
+    const bool alone = team_.threads() == 1;
+    const double start = now(alone);
+    team_.run([&](Worker worker) {
+      const Range mine = share(floats_, worker, 128);
+      const auto* data = reinterpret_cast<const float*>(block_.data());
+      if (read_(data + mine.begin, mine.end - mine.begin) != 0) std::abort();
+    });
+    return now(alone) - start;
+  }
+
+ private:
+  float (*read_)(const float*, Dim) = scalar::read_floats;
+  Dim floats_;
+  AlignedBuffer block_;
+  Executor& team_;
+};
+
+}  // namespace bench
