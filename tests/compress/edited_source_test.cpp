@@ -1,6 +1,7 @@
 // A checkpoint made of another is one: it can be read, edited again and written.
 #include "tenon/compress/edited_source.hpp"
 
+#include <cstring>
 #include <optional>
 
 #include "catch.hpp"

@@ -3,7 +3,6 @@
 #include <sstream>
 
 #include "compress/stories.hpp"
-#include "golden/reference.hpp"
 #include "io/errors.hpp"
 #include "model/synthetic.hpp"
 #include "tenon/compress/to_gqa.hpp"
@@ -12,6 +11,8 @@
 #include "tenon/nn/mlp.hpp"
 
 using namespace tenon;
+using stories::logits_of;
+using stories::some_ids;
 
 namespace {
 
@@ -20,18 +21,6 @@ using Plain = Decoder<Kinds<Block<Mixer, SwiGlu, RmsNorm>>, Uniform{}, AnyOf<F32
 using Attention = Gqa<GqaSpec{}, Causal, Rope, Contiguous<F32>>;
 using Model = Plain<Attention>;
 using Heard = Plain<Recorded<Attention>>;
-
-std::vector<Token> some_ids(int count, int vocab) {
-  std::vector<Token> ids;
-  for (int i = 0; i < count; ++i) ids.push_back(static_cast<Token>((i * 37 + i * i) % vocab));
-  return ids;
-}
-
-template <class M>
-reference::Logits logits_of(const M& model, const std::vector<Token>& ids) {
-  auto session = stories::open(model);
-  return reference::logits(session, ids, 64);
-}
 
 double worst_error(const ConversionReport& report) {
   double worst = 0;

@@ -1,6 +1,5 @@
 // Grouped-query attention as latent attention.
 #include "compress/stories.hpp"
-#include "golden/reference.hpp"
 #include "io/errors.hpp"
 #include "model/synthetic.hpp"
 #include "tenon/compress/to_mla.hpp"
@@ -8,6 +7,8 @@
 #include "tenon/zoo/llama_mla.hpp"
 
 using namespace tenon;
+using stories::logits_of;
+using stories::some_ids;
 
 namespace {
 
@@ -19,16 +20,6 @@ using Expanding =
     Decoder<Kinds<Block<Mla<expanding, Causal, RepeatedRope, Contiguous<F32>>, SwiGlu, RmsNorm>>,
             Uniform{}, Formats>;
 
-std::vector<Token> some_ids(int count, int vocab) {
-  std::vector<Token> ids;
-  for (int i = 0; i < count; ++i) ids.push_back(static_cast<Token>((i * 37 + i * i) % vocab));
-  return ids;
-}
-template <class M>
-reference::Logits logits_of(const M& model, const std::vector<Token>& ids) {
-  auto session = stories::open(model);
-  return reference::logits(session, ids, 64);
-}
 // The largest difference, relative to the largest logit.
 double relative(const reference::Logits& was, const reference::Logits& is) {
   float largest = 0;

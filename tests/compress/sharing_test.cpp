@@ -1,6 +1,5 @@
 // Layers that share keys and values, and windows with sinks.
 #include "compress/stories.hpp"
-#include "golden/reference.hpp"
 #include "io/errors.hpp"
 #include "model/synthetic.hpp"
 #include "tenon/compress/to_cla.hpp"
@@ -10,6 +9,8 @@
 #include "tenon/zoo/mistral.hpp"
 
 using namespace tenon;
+using stories::logits_of;
+using stories::some_ids;
 
 namespace {
 
@@ -18,16 +19,6 @@ using Model = zoo::Llama<Contiguous<F32>, Formats>;
 using Shared = zoo::Hybrid<Ring<F32>, Contiguous<F32>, Formats>;
 using Windowed = zoo::Mistral<Ring<F32>, Formats>;
 
-std::vector<Token> some_ids(int count, int vocab) {
-  std::vector<Token> ids;
-  for (int i = 0; i < count; ++i) ids.push_back(static_cast<Token>((i * 37 + i * i) % vocab));
-  return ids;
-}
-template <class M>
-reference::Logits logits_of(const M& model, const std::vector<Token>& ids) {
-  auto session = stories::open(model);
-  return reference::logits(session, ids, 64);
-}
 void zero(synthetic::Llama& source, std::string_view name) {
   std::memset(source.bytes(name), 0, source.find(name)->data.size());
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "golden/reference.hpp"
 #include "shared_data.hpp"
 #include "tenon/compress/divergence.hpp"
 #include "tenon/io/gguf.hpp"
@@ -26,6 +27,22 @@ template <class M>
 auto open(const M& model) {
   return model.open({.seqs = 1, .context = 512, .step_tokens = 256},
                     {.cache = "f32", .activations = tenon::Activations::f32, .threads = 1});
+}
+
+// Logits after each of `ids`, with float caches.
+template <class M>
+reference::Logits logits_of(const M& model, const std::vector<tenon::Token>& ids) {
+  auto session = open(model);
+  return reference::logits(session, ids, 64);
+}
+
+// As good as any, for models with random weights.
+inline std::vector<tenon::Token> some_ids(int count, int vocab) {
+  std::vector<tenon::Token> ids;
+  for (int i = 0; i < count; ++i) {
+    ids.push_back(static_cast<tenon::Token>((i * 37 + i * i) % vocab));
+  }
+  return ids;
 }
 
 }  // namespace stories

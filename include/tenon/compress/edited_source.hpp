@@ -1,10 +1,13 @@
 #pragma once
 // A checkpoint made of another: the conversions edit it, a model type binds to it, write_gguf()
 // writes it.
-#include <cstring>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "../core/memory.hpp"

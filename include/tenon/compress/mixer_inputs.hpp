@@ -1,9 +1,12 @@
 #pragma once
 // What the mixers of a model are given on a text: the vectors on which a conversion's error counts.
+#include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "../core/error.hpp"
+#include "../kernels/cpu.hpp"
 #include "../mixer/layer_step.hpp"
 #include "../model/concepts.hpp"
 

@@ -1,5 +1,9 @@
 #pragma once
 // Keys and values shared by neighbouring layers (arXiv 2405.12981).
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "key_values.hpp"
 
 namespace tenon::inline TENON_ABI {

@@ -1,5 +1,7 @@
 #pragma once
 // Fewer key/value heads (arXiv 2305.13245, section 2.1).
+#include <algorithm>
+
 #include "key_values.hpp"
 
 namespace tenon::inline TENON_ABI {

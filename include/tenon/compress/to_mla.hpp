@@ -1,6 +1,10 @@
 #pragma once
 // Grouped-query attention as latent attention (after MHA2MLA, arXiv 2502.14837, and TransMLA,
 // arXiv 2502.07864).
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include "../tensor/eigen.hpp"
 #include "key_values.hpp"
 
