@@ -8,7 +8,9 @@ struct Near {
   Coverage classify(Rows, Rows) const { return Coverage::partial; }
   bool keep(int query, int key) const { return key == query; }
 #ifndef TENON_EXPECT_FAIL
-  int rows_back() const { return 1; }
+  int rows_back() const {
+    return 1;
+  }
 #endif
 };
 static_assert(sizeof(Gqa<GqaSpec{}, Near, Rope, Contiguous<F32>>) > 0);

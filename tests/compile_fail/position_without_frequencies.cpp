@@ -6,7 +6,9 @@ struct Still {
   static constexpr bool rotates = true;
   Dim rope_dim = dyn;
 #ifndef TENON_EXPECT_FAIL
-  RotaryFrequencies frequencies(Dim, std::span<const float>) const { return {}; }
+  RotaryFrequencies frequencies(Dim, std::span<const float>) const {
+    return {};
+  }
 #endif
 };
 static_assert(sizeof(Gqa<GqaSpec{}, Causal, Still, Contiguous<F32>>) > 0);

@@ -7,6 +7,8 @@ struct Still {
 #ifndef TENON_EXPECT_FAIL
   Dim rope_dim = dyn;
 #endif
-  RotaryFrequencies frequencies(Dim, std::span<const float>) const { return {}; }
+  RotaryFrequencies frequencies(Dim, std::span<const float>) const {
+    return {};
+  }
 };
 static_assert(sizeof(Gqa<GqaSpec{}, Causal, Still, Contiguous<F32>>) > 0);

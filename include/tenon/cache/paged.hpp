@@ -86,8 +86,8 @@ class Paged {
   }
   void release(SeqId seq) { truncate(seq, 0, 0); }
 
-  // Copies shared pages that hold rows [from, rows), so that they can be written; false, and nothing
-  // changed, when there are not pages enough.
+  // Copies shared pages that hold rows [from, rows), so that they can be written; false, and
+  // nothing changed, when there are not pages enough.
   bool unshare(SeqId seq, int from, int rows) {
     return from >= rows || own(seq, from / PageRows, pages_for(rows), PageRows);
   }
