@@ -96,6 +96,17 @@ consteval bool explain_row_cache() {
   return true;
 }
 
+// Rows of pinned width in a cache of one format; at run time a last partial block is filled up.
+template <class C, Dim Width>
+consteval bool explain_row_width() {
+  if constexpr (Width > 0 && requires { C::Formats::block; }) {
+    static_assert(Width % C::Formats::block == 0,
+                  "tenon: the values of a cached row must fill whole blocks of the cache's format; "
+                  "choose a format with a smaller block, or one that has none");
+  }
+  return true;
+}
+
 // Bytes of one row of a plane in the format with this tag.
 template <class Formats>
 std::size_t plane_row_bytes(Dim width, int tag) {

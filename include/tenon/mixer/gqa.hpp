@@ -45,7 +45,8 @@ consteval bool explain_gqa() {
 template <GqaSpec Spec, class M, class Pos, class Cache, class Hook = PlainScore>
 struct Gqa {
   static_assert(explain_gqa<Spec>() && explain_mask<M>() && explain_row_cache<Cache>() &&
-                explain_score<Hook>() && explain_position<Pos>());
+                    explain_score<Hook>() && explain_position<Pos>() && explain_row_width < Cache,
+                (Spec.kv_heads > 0 && Spec.head_dim > 0) ? Spec.kv_heads* Spec.head_dim : dyn > ());
   using Store = Cache;
   using MaskType = M;
 

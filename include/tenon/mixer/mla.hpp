@@ -49,7 +49,8 @@ consteval bool explain_mla() {
 template <MlaSpec Spec, class M, class Pos, class Cache, class Hook = PlainScore>
 struct Mla {
   static_assert(explain_mla<Spec>() && explain_mask<M>() && explain_row_cache<Cache>() &&
-                explain_position<Pos>() && explain_score<Hook>());
+                    explain_position<Pos>() && explain_score<Hook>() && explain_row_width < Cache,
+                (Spec.kv_rank > 0 && Spec.rope_dim > 0) ? Spec.kv_rank + Spec.rope_dim : dyn > ());
   using Store = Cache;
   using MaskType = M;
 
