@@ -69,7 +69,7 @@ tenon::Conversion converted(const Options& o, const tenon::TensorSource& file,
   const auto count = o.numbers.size();
   const auto number = [&](std::size_t i) {
     constexpr std::int64_t most = 1 << 30;  // above what any of these may be
-    return static_cast<int>((std::min)(o.numbers[i], most + 1));
+    return static_cast<int>(std::clamp(o.numbers[i], -most, most + 1));
   };
   const auto needs = [&](std::size_t least, std::size_t most, std::string_view what) {
     if (count >= least && count <= most) return;

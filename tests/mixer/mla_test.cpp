@@ -143,7 +143,7 @@ TEST_CASE("sizes that do not belong together are refused by name", "[mla]") {
     return std::string("ran");
   };
   CHECK(refusal("attention.q_lora_rank", 0) == "ran");
-  CHECK_THAT(refusal("rope.dimension_count", 20), Contains("rope.dimension_count\" must be below"));
+  CHECK_THAT(refusal("rope.dimension_count", 20), Contains("key_length\" must be 60"));
   CHECK_THAT(refusal("attention.key_length_mla", 21), Contains("attn_q.weight"));
   CHECK_THAT(refusal("attention.key_length", 49), Contains("key_length\" must be 48"));
   CHECK_THAT(refusal("attention.value_length", 41), Contains("value_length\" must be 40"));

@@ -41,9 +41,9 @@ struct SlidingWindow {
   }
   static constexpr SlidingWindow read(const ModelConfig& config, int layer) {
     SlidingWindow mask;
-    mask.window = static_cast<int>(config.size("attention.sliding_window", layer));
-    if (config.has("attention.sink_count")) {
-      mask.sinks = static_cast<int>(config.size("attention.sink_count", layer));
+    mask.window = rows(config, "attention.sliding_window", layer);
+    if (config.number_or("attention.sink_count", 0, layer) != 0) {
+      mask.sinks = rows(config, "attention.sink_count", layer);
     }
     return mask;
   }
@@ -66,6 +66,12 @@ struct SlidingWindow {
     const std::uint64_t recent = bit_range(query - window + 1 - first, query + 1 - first);
     return recent | bit_range(0, (std::min)(sinks, query + 1) - first);
   }
+
+ private:
+  // More rows than any context has are all of them.
+  static constexpr int rows(const ModelConfig& config, std::string_view key, int layer) {
+    return static_cast<int>((std::min)(config.size(key, layer), Dim{1} << 29));
+  }
 };
 
 // A SlidingWindow in files that state one, and all that came before in files that do not.
@@ -73,7 +79,7 @@ struct StatedWindow : SlidingWindow {
   static constexpr bool fits(const ModelConfig&, int) { return true; }
   static constexpr StatedWindow read(const ModelConfig& config, int layer) {
     if (SlidingWindow::fits(config, layer)) return {SlidingWindow::read(config, layer)};
-    return {{1 << 30, 0}};
+    return {{1 << 29, 0}};
   }
 };
 

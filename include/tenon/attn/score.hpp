@@ -18,6 +18,9 @@ namespace tenon::inline TENON_ABI {
 //   void logits(const RowOps&, float* scores, uint64 keep, int head, int query, int first) const
 //        the logits of 64 keys at once, in place of logit()
 //   void visit(visitor, Axis heads)     loads what it needs
+//   static constexpr bool by_distance   whether logit() depends on the rows it is given; a hook
+//   that
+//                                       says false works on token trees too
 template <class S>
 concept ScalesQueries = requires(const S s, float x) {
   { s.scale(x) } -> std::same_as<float>;
@@ -39,6 +42,22 @@ consteval bool explain_score() {
   static_assert(ScalesQueries<S> || ChangesLogits<S> || HasSink<S>,
                 "tenon: a Score must provide `float logit(float score, int head, int query, int "
                 "key) const`, `float scale(float) const` or `float sink(int head) const`");
+  return true;
+}
+
+template <class S>
+inline constexpr bool depends_on_rows = ChangesLogits<S> && !requires {
+  requires !S::by_distance;
+};
+
+// A token of a tree does not stand at the row where it is stored.
+template <class M, class S>
+consteval bool explain_tree_score() {
+  if constexpr (requires { requires M::trees; }) {
+    static_assert(!depends_on_rows<S>,
+                  "tenon: a Score that depends on the distance of rows does not work on token "
+                  "trees; one that does not says `static constexpr bool by_distance = false`");
+  }
   return true;
 }
 
@@ -66,6 +85,7 @@ template <Score... S>
 struct Scores {
   static_assert((int(HasSink<S>) + ... + 0) <= 1,
                 "tenon: Scores takes at most one hook with a sink");
+  static constexpr bool by_distance = (depends_on_rows<S> || ...);
   std::tuple<S...> hooks;
 
   static Scores read(const ModelConfig& config, int layer) {

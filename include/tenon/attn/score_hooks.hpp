@@ -10,11 +10,12 @@ namespace tenon::inline TENON_ABI {
 
 // cap * tanh(score / cap) (Gemma 2, arXiv 2408.00118).
 struct SoftCap {
+  static constexpr bool by_distance = false;
   float cap = 1;
 
   static constexpr SoftCap read(const ModelConfig& config, int layer) {
     const double cap = config.number("attn_logit_softcapping", layer);
-    if (!(cap > 0 && cap < 1e30)) {
+    if (!(cap > 1e-30 && cap < 1e30)) {
       fail<LoadError>("metadata key \"", config.architecture,
                       ".attn_logit_softcapping\" must be positive for this model type, it is ", cap,
                       "; compose the model without SoftCap");
@@ -34,6 +35,13 @@ struct Alibi {
   int heads = 1;
 
   static constexpr Alibi read(const ModelConfig& config, int layer) {
+    const double largest = config.number_or("attention.max_alibi_bias", 8, layer);
+    if (!(largest > 0 && largest < 1024)) {
+      fail<LoadError>("metadata key \"", config.architecture,
+                      ".attention.max_alibi_bias\" must be positive and below 1024 for this model "
+                      "type, it is ",
+                      largest, "; compose the model without Alibi");
+    }
     return {config.number_or("attention.max_alibi_bias", 8, layer),
             static_cast<int>(config.size("attention.head_count", layer))};
   }

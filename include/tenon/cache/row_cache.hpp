@@ -5,6 +5,7 @@
 #include <concepts>
 #include <span>
 
+#include "../core/memory.hpp"
 #include "../core/types.hpp"
 #include "../quant/any_of.hpp"
 
@@ -110,7 +111,9 @@ consteval bool explain_row_width() {
 // Bytes of one row of a plane in the format with this tag.
 template <class Formats>
 std::size_t plane_row_bytes(Dim width, int tag) {
-  return FormatList<Formats>::visit(tag, [&]<class F>(F) { return row_bytes<F>(width); });
+  return FormatList<Formats>::visit(tag, [&]<class F>(F) {
+    return checked_multiply(static_cast<std::size_t>(ceil_div(width, F::block)), F::block_bytes);
+  });
 }
 
 }  // namespace tenon::inline TENON_ABI

@@ -142,19 +142,23 @@ using AttentionSizes = Gqa<GqaSpec{}, Causal, NoRope, Contiguous<F32>>::Config;
 inline int owner_of(const ModelConfig& config, int layer) {
   if (!config.has("attention.kv_source")) return layer;
   const double owner = config.number("attention.kv_source", layer);
-  return owner >= 0 && owner <= layer ? static_cast<int>(owner) : -1;
+  const bool whole = owner >= 0 && owner <= layer && owner == static_cast<int>(owner);
+  return whole ? static_cast<int>(owner) : -1;
 }
 
 // RequestError unless the vectors are of such a model.
 inline void check_text(const MixerInputs* text, const ModelConfig& config) {
   if (text == nullptr) return;
-  if (text->layers() == config.layers() && text->width() == config.width() && text->tokens() > 0) {
-    return;
+  bool same = text->layers() == config.layers() && text->width() == config.width();
+  for (int layer = 0; same && layer < text->layers(); ++layer) {
+    same = text->tokens() > 0 && text->tokens_of(layer) == text->tokens();
   }
-  fail<RequestError>("recorded inputs must be those of the model to convert, ", config.layers(),
-                     " layers of width ", config.width(), ", they are of ", text->layers(),
-                     " layers of width ", text->width(), " on ", text->tokens(),
-                     " tokens; record them with a model bound to the same file");
+  if (same) return;
+  fail<RequestError>(
+      "recorded inputs must be those of the model to convert, ", config.layers(),
+      " layers of width ", config.width(), ", they are of ", text->layers(), " layers of width ",
+      text->width(), " on ", text->tokens(),
+      " tokens, or not the same for all; record them with a model bound to the same file");
 }
 
 // LoadError unless it is a Llama with dense feed-forward layers.

@@ -15,13 +15,17 @@ namespace tenon::inline TENON_ABI {
 // Rows [tokens, width] for each layer: its input after the norm.
 class MixerInputs {
  public:
-  MixerInputs(int layers, Dim width) : width_(width), rows_(static_cast<std::size_t>(layers)) {}
+  MixerInputs(int layers, Dim width)
+      : width_((std::max)(width, Dim{1})), rows_(static_cast<std::size_t>((std::max)(layers, 0))) {}
 
   int layers() const { return static_cast<int>(rows_.size()); }
   Dim width() const { return width_; }
-  Dim tokens() const { return rows_.empty() ? 0 : static_cast<Dim>(rows_[0].size()) / width_; }
+  Dim tokens() const { return rows_.empty() ? 0 : tokens_of(0); }
+  Dim tokens_of(int layer) const {
+    return static_cast<Dim>(rows_[static_cast<std::size_t>(layer)].size()) / width_;
+  }
   MatView<const float> of(int layer) const {
-    return matrix(rows_[static_cast<std::size_t>(layer)].data(), tokens(), width_);
+    return matrix(rows_[static_cast<std::size_t>(layer)].data(), tokens_of(layer), width_);
   }
   // x: [tokens, width]. ShapeError when the layer or the width is not one of these.
   void add(int layer, MatView<const float> x) {

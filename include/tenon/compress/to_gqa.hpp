@@ -59,6 +59,13 @@ inline Conversion to_gqa(const TensorSource& source, Dim kv_heads,
                          const MixerInputs* text = nullptr) {
   const ConfigStorage storage(source);
   const ModelConfig config = storage.view();
+  const auto known = [&](std::string_view name) { return config.architecture == name; };
+  if (!known("llama") && !known("qwen2") && !known("hybrid")) {
+    fail<LoadError>(source.origin(),
+                    ": to_gqa needs an architecture whose metadata say all about its windows "
+                    "(llama, qwen2, hybrid), this is \"",
+                    config.architecture, "\"; the receipt would be wrong");
+  }
   detail::check_text(text, config);
   Conversion out{EditedSource(source), {}};
   out.report.conversion = message("to_gqa: ", kv_heads, " key/value heads");

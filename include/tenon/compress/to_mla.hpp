@@ -191,14 +191,21 @@ inline Conversion to_mla(const TensorSource& source, Dim kv_rank, Dim part = dyn
                     "; convert the model from before it was given one");
   }
   const auto sizes = detail::AttentionSizes::read(config, 0);
-  const Dim turned = detail::turned_values(Rope::read(config, 0).rope_dim, sizes.head_dim);
+  const Rope rope = Rope::read(config, 0);
+  const Dim turned = detail::turned_values(rope.rope_dim, sizes.head_dim);
+  if (part != dyn && part < turned && rope.magnitude() != 1) {
+    fail<LoadError>(
+        source.origin(),
+        ": to_mla must keep all of each key turning where rotations are scaled, here by ",
+        rope.magnitude(), ", ", part, " of ", turned, " were asked for; leave the part out");
+  }
   detail::LatentPlan plan{sizes.heads, sizes.kv_heads, sizes.head_dim, part == dyn ? turned : part,
                           kv_rank};
   if (plan.part < 2 || plan.part % 2 != 0 || plan.part > turned) {
     fail<RequestError>("the values of each key that keep turning must be even and 2 to ", turned,
                        ", as many as turn now, they are ", plan.part, "; choose such a number");
   }
-  constexpr Dim most_heads = 256, most_joint = 1 << 14;
+  constexpr Dim most_heads = 256, most_joint = 1 << 12;
   if (plan.kv_heads > most_heads || plan.joint() > most_joint) {
     fail<LoadError>(source.origin(), ": to_mla needs at most ", most_heads, " key/value heads and ",
                     most_joint, " values of a token's keys and values for a latent, the file has ",

@@ -44,8 +44,11 @@ consteval bool explain_gqa() {
 
 template <GqaSpec Spec, class M, class Pos, class Cache, class Hook = PlainScore>
 struct Gqa {
+  static constexpr Dim pinned_row =
+      Spec.kv_heads == dyn || Spec.head_dim == dyn ? dyn : Spec.kv_heads * Spec.head_dim;
   static_assert(explain_gqa<Spec>() && explain_mask<M>() && explain_row_cache<Cache>() &&
-                    explain_score<Hook>() && explain_position<Pos>() && explain_row_width < Cache,
+                    explain_score<Hook>() && explain_position<Pos>() &&
+                    explain_tree_score<M, Hook>() && explain_row_width < Cache,
                 (Spec.kv_heads > 0 && Spec.head_dim > 0) ? Spec.kv_heads* Spec.head_dim : dyn > ());
   using Store = Cache;
   using MaskType = M;
@@ -67,9 +70,16 @@ struct Gqa {
             ".attention.head_count\" must be a multiple of attention.head_count_kv, they are ",
             heads, " and ", kv_heads, "; the file is damaged");
       }
+      const Dim head_dim = head_width(config, heads);
+      constexpr Dim most = Dim{1} << 30;  // so that no sum of these products overflows
+      if (heads > most / head_dim) {
+        fail<LoadError>(
+            "metadata key \"", config.architecture, ".attention.head_count\" times the head's ",
+            head_dim, " values must be at most ", most, ", it is ", heads, "; the file is damaged");
+      }
       return {heads,
               kv_heads,
-              head_width(config, heads),
+              head_dim,
               read_policy<M>(config, layer),
               read_policy<Pos>(config, layer),
               read_policy<Hook>(config, layer)};
@@ -222,12 +232,14 @@ struct Gqa {
   // Turns the cached keys of these rows to positions that differ by what the angles stand for.
   template <class Formats>
   static void turn_keys(const RowOps& ops, const Weights<Formats>& weights, Store& store, int slot,
-                        SeqId seq, Rows rows, std::span<const RotaryAngles> angles) {
+                        SeqId seq, Rows rows, std::span<const RotaryAngles> angles,
+                        std::span<float> scratch) {
+    static_cast<void>(scratch);
     if constexpr (Pos::rotates) {
       const Config& c = weights.config;
       turn_cached_keys(ops, store, slot, seq, rows,
-                       angles[static_cast<std::size_t>(weights.rotary)], c.kv_heads * c.head_dim, 0,
-                       c.kv_heads, c.head_dim);
+                       angles[static_cast<std::size_t>(weights.rotary)], scratch,
+                       c.kv_heads * c.head_dim, 0, c.kv_heads, c.head_dim);
     }
   }
 

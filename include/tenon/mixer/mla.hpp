@@ -48,8 +48,11 @@ consteval bool explain_mla() {
 
 template <MlaSpec Spec, class M, class Pos, class Cache, class Hook = PlainScore>
 struct Mla {
+  static constexpr Dim pinned_row =
+      Spec.kv_rank == dyn || Spec.rope_dim == dyn ? dyn : Spec.kv_rank + Spec.rope_dim;
   static_assert(explain_mla<Spec>() && explain_mask<M>() && explain_row_cache<Cache>() &&
-                    explain_position<Pos>() && explain_score<Hook>() && explain_row_width < Cache,
+                    explain_position<Pos>() && explain_score<Hook>() &&
+                    explain_tree_score<M, Hook>() && explain_row_width < Cache,
                 (Spec.kv_rank > 0 && Spec.rope_dim > 0) ? Spec.kv_rank + Spec.rope_dim : dyn > ());
   using Store = Cache;
   using MaskType = M;
@@ -107,7 +110,7 @@ struct Mla {
   };
 
   static constexpr bool fits(const ModelConfig& config, int layer) {
-    return policy_fits<M>(config, layer);
+    return policy_fits<M>(config, layer) && policy_fits<Pos>(config, layer);
   }
   static constexpr std::array<Pin, 5> pins(const ModelConfig& config, int layer) {
     const Config c = Config::read(config, layer);
@@ -262,12 +265,14 @@ struct Mla {
   // for.
   template <class Formats>
   static void turn_keys(const RowOps& ops, const Weights<Formats>& weights, Store& store, int slot,
-                        SeqId seq, Rows rows, std::span<const RotaryAngles> angles) {
+                        SeqId seq, Rows rows, std::span<const RotaryAngles> angles,
+                        std::span<float> scratch) {
+    static_cast<void>(scratch);
     if constexpr (Pos::rotates) {
       const MlaDims d = dims_of(weights.config);
       turn_cached_keys(ops, store, slot, seq, rows,
-                       angles[static_cast<std::size_t>(weights.rotary)], d.row(), d.kv_rank, 1,
-                       d.rope_dim);
+                       angles[static_cast<std::size_t>(weights.rotary)], scratch, d.row(),
+                       d.kv_rank, 1, d.rope_dim);
     }
   }
 

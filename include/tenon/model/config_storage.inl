@@ -9,6 +9,11 @@ namespace tenon::inline TENON_ABI {
 
 TENON_INLINE ConfigStorage::ConfigStorage(const TensorSource& source)
     : architecture_(source.metadata().text("general.architecture")) {
+  const auto plain = [](char c) { return c > ' ' && c <= '~' && c != '"'; };
+  if (!std::all_of(architecture_.begin(), architecture_.end(), plain)) {
+    fail<LoadError>(source.origin(), ": general.architecture must be a plain name, it is \"",
+                    printable(architecture_), "\"; the file is damaged");
+  }
   const std::string prefix = architecture_ + ".";
   for (const Metadata::Entry& entry : source.metadata().entries()) {
     if (entry.key.starts_with(prefix)) add(entry.key.substr(prefix.size()), entry.value);
@@ -96,6 +101,12 @@ TENON_INLINE void ConfigStorage::check_layers(const TensorSource& source) const 
   if (!config.has("block_count")) return;
   const auto tensors = static_cast<Dim>(source.tensors().size());
   const Dim layers = config.size("block_count");
+  constexpr Dim most = 4096;  // plans and policies look keys up for every layer
+  if (layers > most) {
+    fail<LoadError>(source.origin(), ": metadata key \"", architecture_,
+                    ".block_count\" must be at most ", most, ", it is ", layers,
+                    "; the file is damaged");
+  }
   const std::string last = message("blk.", layers - 1, ".");
   const auto in_last = [&](const TensorInfo& tensor) { return tensor.name.starts_with(last); };
   if (layers > tensors || std::none_of(source.tensors().begin(), source.tensors().end(), in_last)) {

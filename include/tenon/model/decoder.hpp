@@ -27,6 +27,12 @@ struct DecoderSpec {
 
 template <class LayerKinds, auto Plan>
 consteval bool explain_sharing() {
+  if constexpr (requires { Plan.valid(); }) {
+    static_assert(
+        Plan.valid(),
+        "tenon: the numbers of a layer plan must be such that every layer has a kind and "
+        "an owner: periods, runs and factors of at least 1, a rare layer within its period");
+  }
   if constexpr (requires { requires decltype(Plan)::fixed; }) {
     constexpr SharingFault fault =
         sharing_fault(Plan, LayerKinds::store_of_kind, LayerKinds::bounded);
@@ -214,11 +220,12 @@ class Decoder {
   static void check_shared(const ModelConfig& config, int layer, int owner, const RowSpec& reader,
                            const RowSpec& owned) {
     const bool wider = owned.reach != 0 && (reader.reach == 0 || reader.reach > owned.reach);
-    if (reader.widths == owned.widths && !wider && reader.first <= owned.first) return;
+    const bool sinks = owned.reach == 0 || reader.first <= owned.first;
+    if (reader.widths == owned.widths && !wider && sinks) return;
     fail<LoadError>("the layer plan of architecture \"", config.architecture, "\": layer ", layer,
                     " reads the keys and values of layer ", owner,
-                    ", which must have rows of the same widths and a window at least as wide; the "
-                    "rows hold ",
+                    ", which must have rows of the same widths and a window with as many rows and "
+                    "sinks; the rows hold ",
                     reader.widths[0], " and ", owned.widths[0], " values, the windows are ",
                     reader.reach, " and ", owned.reach, " (0: all)");
   }
@@ -254,7 +261,13 @@ class Decoder {
     bound.input.read(config);
     bound.input.visit(visitor, width, vocab);
     if (visitor.has("output")) visitor.matrix("output", bound.head, vocab, width);
-    bound.logit_cap = static_cast<float>(config.number_or("final_logit_softcapping", 0));
+    const double cap = config.number_or("final_logit_softcapping", 0);  // 0: none
+    if (!(cap == 0 || (cap > 1e-30 && cap < 1e30))) {
+      fail<LoadError>("metadata key \"", config.architecture,
+                      ".final_logit_softcapping\" must be 0 or positive, it is ", cap,
+                      "; the file is damaged");
+    }
+    bound.logit_cap = static_cast<float>(cap);
     bound.norm.read(config);
     bound.norm.visit(visitor, "output_norm", width);
   }

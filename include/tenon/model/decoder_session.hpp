@@ -102,9 +102,10 @@ class DecoderSession {
     }
     if (drop == 0) return;
     const int moved = rows - keep - drop;
+    KeyTurn turn = key_turn(-drop);  // allocates; what follows does not
     unshare(seq, keep, keep + moved);
     each_store([&](auto& store) { store.move_rows(seq, keep + drop, keep, moved); });
-    turn_keys(seq, {keep, keep + moved}, -drop);
+    turn_keys(seq, {keep, keep + moved}, turn);
     truncate(seq, keep + moved);
   }
   void close(SeqId seq) {
@@ -179,28 +180,44 @@ class DecoderSession {
           "compose the model with Contiguous or Paged");
     }
   }
+  // CapacityError when a store has not the pages; copies that others made by then hold the same
+  // rows.
   void unshare(SeqId seq, int from, int rows) {
     each_store([&](auto& store) {
       if (!store.unshare(seq, from, rows)) pool_full({seq, 0, rows - from, length(seq)});
     });
   }
-  // Turns the keys of these rows by `delta` positions, in every layer that owns rows.
-  void turn_keys(SeqId seq, Rows rows, int delta) {
+  // The angles that turn keys by some positions, and scratch for a row.
+  struct KeyTurn {
     std::vector<RotaryAngles> angles;
     std::vector<std::vector<float>> memory;
+    std::vector<float> row;
+  };
+  KeyTurn key_turn(int delta) const {
+    KeyTurn turn;
     for (const RotaryFrequencies& frequencies : bound().rotaries) {
       const Dim n = frequencies.rope_dim();
-      float* at = memory.emplace_back(static_cast<std::size_t>(2 * n)).data();
-      angles.push_back({frequencies.pairing, n, matrix(at, 1, n), matrix(at + n, 1, n)});
-      fill_shift_angles(frequencies, delta, angles.back());
+      float* at = turn.memory.emplace_back(static_cast<std::size_t>(2 * n)).data();
+      turn.angles.push_back({frequencies.pairing, n, matrix(at, 1, n), matrix(at + n, 1, n)});
+      fill_shift_angles(frequencies, delta, turn.angles.back());
     }
+    Dim widest = 0;
+    for (const auto& slots : bound().slots) {
+      for (const RowSpec& rows : slots) widest = (std::max)(widest, rows.widths[0]);
+    }
+    turn.row.resize(static_cast<std::size_t>(widest));
+    return turn;
+  }
+  // Turns the keys of these rows, in every layer that owns rows.
+  void turn_keys(SeqId seq, Rows rows, KeyTurn& turn) {
     for (const typename D::Layer& layer : bound().layers) {
       if (!layer.slot.owns) continue;
       Kinds::visit(layer.kind, [&](auto k) {
         using B = typename Kinds::template At<k>;
         auto& store = *std::get<static_cast<std::size_t>(Kinds::template store_of<k>)>(stores_);
         const auto& weights = std::get<k>(bound().weights)[layer.weights].mixer;
-        B::Mixer::turn_keys(row_ops(isa_), weights, store, layer.slot.index, seq, rows, angles);
+        B::Mixer::turn_keys(row_ops(isa_), weights, store, layer.slot.index, seq, rows, turn.angles,
+                            turn.row);
       });
     }
   }

@@ -17,6 +17,9 @@ struct Interleave {
   // As many rare layers, counted from the first, read the rows of the first of them; `all` of them.
   int share_rare = 1;
 
+  constexpr bool valid() const {
+    return period >= 1 && rare_at >= 0 && rare_at < period && share_common >= 1 && share_rare >= 0;
+  }
   constexpr LayerRef at(int layer, const ModelConfig&) const {
     const int since = (layer + period - 1 - rare_at) % period;  // common layers since a rare one
     if (since < period - 1) return {0, layer - (std::min)(layer, since % share_common)};
@@ -30,6 +33,7 @@ struct Interleave {
 struct SharedInRuns {
   static constexpr bool fixed = true;
   int factor = 2;
+  constexpr bool valid() const { return factor >= 1; }
   constexpr LayerRef at(int layer, const ModelConfig&) const { return {0, layer - layer % factor}; }
 };
 

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "../quant/dense.hpp"
+
 namespace tenon::inline TENON_ABI {
 
 namespace detail {
@@ -32,9 +34,11 @@ template <class Mixer>
 inline constexpr bool takes_trees = requires {
   requires Mixer::MaskType::trees;
 };
-template <class Store>
-inline constexpr bool moves_rows = requires {
-  requires Store::shifts;
+// The cache moves rows, and the mixer turns their keys.
+template <class Mixer>
+inline constexpr bool shifts = requires {
+  requires Mixer::Store::shifts;
+  &Mixer::template turn_keys<F32>;
 };
 template <class Mixer>
 inline constexpr bool is_bounded = requires {
@@ -62,7 +66,7 @@ struct Kinds {
   using Stores = typename detail::Unique<std::tuple<>, typename B::Mixer::Store...>::type;
   using OwnedStores = typename detail::Owned<Stores>::type;
   static constexpr bool forks = (B::Mixer::Store::forks && ...);
-  static constexpr bool shifts = (detail::moves_rows<typename B::Mixer::Store> && ...);
+  static constexpr bool shifts = (detail::shifts<typename B::Mixer> && ...);
   static constexpr bool trees = (detail::takes_trees<typename B::Mixer> && ...);
   static constexpr int stores = static_cast<int>(std::tuple_size_v<Stores>);
   template <int I>

@@ -212,7 +212,7 @@ int restore_sequence(const Bound& bound, Stores& stores, SeqId seq, int context,
   if (head.layers != ranges.size() || reader.remaining() != total + sizeof(std::uint64_t)) {
     fail<LoadError>(saved_origin, ": ", ranges.size(), " cached layers must have ", total,
                     " bytes of rows, it has ", head.layers, " layers and ",
-                    reader.remaining() - sizeof(std::uint64_t),
+                    (std::max)(reader.remaining(), sizeof(std::uint64_t)) - sizeof(std::uint64_t),
                     " bytes; it is damaged, save it again");
   }
   bool room = true;

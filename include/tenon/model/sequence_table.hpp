@@ -28,8 +28,11 @@ class SequenceTable {
   const Limits& limits() const { return limits_; }
   // Rows of an open sequence; RequestError when it is not open.
   int length(SeqId seq) const { return lengths_[checked(seq)]; }
-  void resize(SeqId seq, int rows) { lengths_[checked(seq)] = rows; }
-  void close(SeqId seq) { lengths_[checked(seq)] = closed; }
+  void resize(SeqId seq, int rows) {
+    lengths_[checked(seq)] = rows;
+    forget_step(seq);
+  }
+  void close(SeqId seq) { resize(seq, closed); }
   // The admitted step is done: its sequences are longer now.
   void commit(const Step& step) {
     for (const SeqStep& seq : step.seqs) lengths_[index(seq.seq)] = seq.base + seq.count;
@@ -40,7 +43,8 @@ class SequenceTable {
   const SeqStep& last_step(SeqId seq) const {
     const int rows = length(seq);
     for (const SeqStep& part : seqs_) {
-      if (committed_ && part.seq == seq && part.base + part.count == rows) return part;
+      const bool whole = part.count > 0 && part.base + part.count == rows;
+      if (committed_ && part.seq == seq && whole) return part;
     }
     fail<RequestError>("accept must follow the forward() that gave sequence ", index(seq),
                        " its tokens, before another step or change; its rows are now ", rows);
@@ -88,6 +92,12 @@ class SequenceTable {
  private:
   static constexpr int closed = -1;
 
+  // What the last step gave to `seq` is no longer all that happened to it.
+  void forget_step(SeqId seq) {
+    for (SeqStep& part : seqs_) {
+      if (part.seq == seq) part.count = 0;
+    }
+  }
   std::size_t checked(SeqId seq) const {
     const std::size_t i = index(seq);
     if (i >= lengths_.size() || lengths_[i] == closed) {

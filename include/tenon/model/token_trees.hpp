@@ -1,5 +1,6 @@
 #pragma once
 // The token trees of one step, as masks read them: depths, and ancestors as bits.
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -11,8 +12,12 @@ namespace tenon::inline TENON_ABI {
 
 class TokenTrees {
  public:
-  // Room for steps of `tokens` tokens.
+  // Of one step, over all sequences; a tree's ancestors take the square of its tokens in bits.
+  static constexpr int most_tokens = 4096;
+
+  // Room for steps of `tokens` tokens, or of most_tokens.
   void reserve(int tokens) {
+    tokens = (std::min)(tokens, most_tokens);
     const auto n = static_cast<std::size_t>(tokens);
     depths_.reserve(n);
     ancestors_.reserve(n * words(tokens));
@@ -24,6 +29,11 @@ class TokenTrees {
   // Sets depths and ancestors of `part` from its slice of `parents`, where a parent is an earlier
   // token of the slice or -1 for the cached prefix; RequestError when it is not.
   void grow(std::span<const int> parents, SeqStep& part) {
+    if (part.count > most_tokens - static_cast<int>(depths_.size())) {
+      fail<RequestError>("a step's token trees must have at most ", most_tokens,
+                         " tokens together, sequence ", index(part.seq), " brings ", part.count,
+                         " more to ", depths_.size(), "; give them in several steps");
+    }
     const std::size_t row = words(part.count);
     const std::size_t depths = depths_.size(), bits = ancestors_.size();
     depths_.resize(depths + static_cast<std::size_t>(part.count));

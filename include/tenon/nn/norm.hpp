@@ -15,12 +15,13 @@ struct RmsNorm {
     std::vector<float> gain;  // [width]
 
     void read(const ModelConfig& config) {
-      epsilon = static_cast<float>(config.number("attention.layer_norm_rms_epsilon"));
-      if (!(epsilon >= 0 && epsilon < 1)) {
+      const double stated = config.number("attention.layer_norm_rms_epsilon");
+      if (!(stated >= 0 && stated < 1)) {
         fail<LoadError>("metadata key \"", config.architecture,
-                        ".attention.layer_norm_rms_epsilon\" must lie in [0, 1), it is ", epsilon,
+                        ".attention.layer_norm_rms_epsilon\" must lie in [0, 1), it is ", stated,
                         "; the file is damaged");
       }
+      epsilon = static_cast<float>(stated);
     }
     template <class Visitor>
     void visit(Visitor&& visitor, std::string_view name, Axis width) {

@@ -29,6 +29,11 @@ struct RepeatedRope {
   }
   RotaryFrequencies frequencies(Dim head_dim, std::span<const float> divisors) const {
     const Dim all = detail::turned_values(rope_dim, head_dim);
+    constexpr Dim most = 1 << 16;  // no tensor's shape depends on it
+    if (turned > most) {
+      fail<LoadError>("rope.head_dimension_count must be at most ", most, ", it is ", turned,
+                      "; the file is damaged");
+    }
     if (part < 2 || part % 2 != 0 || part > turned || all % part != 0) {
       fail<ShapeError>("rope.part_dimension_count must be even, at most the head's ", turned,
                        " values, and divide rope.dimension_count, ", all, "; it is ", part,

@@ -25,8 +25,8 @@ constexpr int doubled_element(int code) {
 // 2^(exponent - 128): half the E8M0 scale, what doubled elements are multiplied by. 255 is NaN.
 constexpr float half_scale_of(std::uint8_t exponent) {
   if (exponent == 255) return std::numeric_limits<float>::quiet_NaN();
-  const std::uint32_t small = 0x00200000u << (exponent & 1u);  // 2^-128, 2^-127: subnormal
-  return std::bit_cast<float>(exponent < 2 ? small : (exponent - 1u) << 23);
+  const std::uint32_t tiny = 0x00200000u << (exponent & 1u);  // 2^-128, 2^-127: subnormal
+  return std::bit_cast<float>(exponent < 2 ? tiny : (exponent - 1u) << 23);
 }
 }  // namespace detail
 

@@ -28,7 +28,8 @@ struct HybridPlan {
   static constexpr int owner(int layer, const ModelConfig& config) {
     if (!config.has("attention.kv_source")) return layer;
     const double source = config.number("attention.kv_source", layer);
-    return source >= 0 && source <= layer ? static_cast<int>(source) : -1;
+    const bool whole = source >= 0 && source <= layer && source == static_cast<int>(source);
+    return whole ? static_cast<int>(source) : -1;
   }
 };
 
