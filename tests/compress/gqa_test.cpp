@@ -265,7 +265,7 @@ TEST_CASE("what to_gqa refuses") {
         s.put("llama.attention.head_count", 2147483647);
         s.put("llama.attention.head_count_kv", 2147483646 + 1);
       },
-      {"must fit the address space"});
+      {"must be at most 1073741824"});
   refused(
       [](auto& s) {
         const float nan = std::numeric_limits<float>::quiet_NaN();
