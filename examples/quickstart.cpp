@@ -1,4 +1,5 @@
-// Tells a story with the model in this folder: quickstart examples/models/story.gguf "One day"
+// Tells a story: quickstart [MODEL [PROMPT]]. The default model is the repository's, found from its
+// top folder.
 #include <iostream>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/llama.hpp>

@@ -1,7 +1,9 @@
 #pragma once
-// Everything but the zoo: include <tenon/tenon.hpp> and the family you need, <tenon/zoo/llama.hpp>.
-#include "attn/mask.hpp"
-#include "attn/score.hpp"
+// Everything but the zoo and compress/: include <tenon/tenon.hpp> and the family you need,
+// <tenon/zoo/llama.hpp>.
+#include "attn/masks.hpp"
+#include "attn/score_hooks.hpp"
+#include "attn/tree.hpp"
 #include "cache/contiguous.hpp"
 #include "cache/paged.hpp"
 #include "cache/ring.hpp"
@@ -10,9 +12,14 @@
 #include "decode/text_generation.hpp"
 #include "io/gguf.hpp"
 #include "mixer/gqa.hpp"
+#include "mixer/mla.hpp"
 #include "model/any_model.hpp"
 #include "model/decoder.hpp"
+#include "model/interleave.hpp"
 #include "model/registry.hpp"
+#include "model/table_plan.hpp"
 #include "nn/mlp.hpp"
+#include "nn/moe.hpp"
 #include "quant/fp8.hpp"
+#include "quant/mxfp4.hpp"
 #include "text/tokenizer.hpp"

@@ -37,6 +37,7 @@ for program in "${programs[@]}"; do
   refuses required "$bin/$program"
 done
 gives 'usage: quickstart [MODEL [PROMPT]]' "$bin/quickstart" --help
+gives 'usage: branches [MODEL [PROMPT]]' "$bin/branches" --help
 gives 'usage: compose_hybrid [MODEL]' "$bin/compose_hybrid" --help
 refuses 'nothing of that name' "$bin/quickstart" "$work/absent.gguf"
 refuses --no-such "$bin/generate" "$model" --no-such
@@ -86,6 +87,8 @@ refuses 'regular file' "$bin/quantize" "$model" "$work/pipe" q8_0
 refuses 'could not be written' bash -c '"$0" --help > /dev/full' "$bin/generate"
 refuses 'could not be written' bash -c '"$0" "$1" > /dev/full' "$bin/generate" "$model"
 refuses 'nothing of that name' "$bin/quickstart" "$work/absent.gguf" 'Once upon a time'
+refuses 'nothing of that name' "$bin/branches" "$work/absent.gguf"
+[[ $("$bin/branches" "$model" | grep -c '^[123]: ') == 3 ]] || complain 'branches: three endings'
 refuses 'nothing of that name' "$bin/compose_hybrid" "$work/absent.gguf"
 refuses 'sliding_window' "$bin/compose_hybrid" "$model"
 refuses 'nothing of that name' "$bin/custom_mask" "$model" "$work/absent.txt"

@@ -62,7 +62,7 @@ consteval bool explain_mask() {
         bool(M::looks_ahead);
       },
       "tenon: a Mask must state `static constexpr bool bounded, looks_ahead`");
-  if constexpr (bool(M::bounded)) {
+  if constexpr (requires { requires M::bounded; }) {
     static_assert(
         requires(const M m) {
           { m.rows_back() } -> std::same_as<int>;
@@ -70,13 +70,24 @@ consteval bool explain_mask() {
         "tenon: a bounded Mask must provide `int rows_back() const`, how many rows a query sees at "
         "most, itself included");
   }
-  if constexpr (bool(M::looks_ahead)) {
+  if constexpr (requires { requires M::looks_ahead; }) {
     static_assert(
         requires(const M m) {
           { m.complete(0, 0) } -> std::same_as<bool>;
         },
         "tenon: a Mask that looks ahead must provide `bool complete(int base, int count) const`, "
         "whether those rows may be computed without the rows that follow");
+  }
+  return true;
+}
+
+// A cache of windows (`static constexpr bool for_windows = true`) holds what a bounded mask sees.
+template <class M, class C>
+consteval bool explain_mask_of_cache() {
+  if constexpr (requires { requires C::for_windows; }) {
+    static_assert(M::bounded,
+                  "tenon: a Ring keeps the rows that a bounded mask sees; use Contiguous or Paged "
+                  "for a mask that sees all");
   }
   return true;
 }

@@ -40,6 +40,11 @@ struct SlidingWindow {
            config.number("attention.sliding_window", layer) > 0;
   }
   static constexpr SlidingWindow read(const ModelConfig& config, int layer) {
+    if (!config.has("attention.sliding_window")) {
+      fail<LoadError>("metadata key \"", config.architecture,
+                      ".attention.sliding_window\" must be there for a SlidingWindow, it is not; "
+                      "compose the model with Causal, or with a FixedWindow of your own size");
+    }
     SlidingWindow mask;
     mask.window = rows(config, "attention.sliding_window", layer);
     if (config.number_or("attention.sink_count", 0, layer) != 0) {
@@ -72,6 +77,14 @@ struct SlidingWindow {
   static constexpr int rows(const ModelConfig& config, std::string_view key, int layer) {
     return static_cast<int>((std::min)(config.size(key, layer), Dim{1} << 29));
   }
+};
+
+// A SlidingWindow of these sizes, whatever the file says.
+template <int Window, int Sinks = 0>
+struct FixedWindow : SlidingWindow {
+  static_assert(Window >= 1 && Sinks >= 0, "tenon: FixedWindow sees at least one token");
+  static constexpr bool fits(const ModelConfig&, int) { return true; }
+  static constexpr FixedWindow read(const ModelConfig&, int) { return {{Window, Sinks}}; }
 };
 
 // A SlidingWindow in files that state one, and all that came before in files that do not.

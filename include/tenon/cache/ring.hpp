@@ -52,6 +52,7 @@ class Ring {
   }
 
   const PlaneTags& tags() const { return tags_; }
+  static constexpr bool for_windows = true;  // of no use to a mask that sees everything
   static constexpr bool forks = false;   // a copy would share rows that the next step overwrites
   static constexpr bool shifts = false;  // the rows that would move in are gone
 
