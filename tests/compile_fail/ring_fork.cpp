@@ -2,14 +2,15 @@
 // share)
 #include <tenon/cache/paged.hpp>
 #include <tenon/cache/ring.hpp>
-#include <tenon/zoo/llama.hpp>
+#include <tenon/zoo/mistral.hpp>
 using namespace tenon;
 
 #ifdef TENON_EXPECT_FAIL
-using Model = zoo::Llama<Ring<F16>, F32>;
+using Cache = Ring<F16>;
 #else
-using Model = zoo::Llama<Paged<F16>, F32>;
+using Cache = Paged<F16>;
 #endif
-SeqId copy(Model::Session& session) {
+using Windowed = zoo::Mistral<Cache, F32>;
+SeqId copy(Windowed::Session& session) {
   return session.fork(SeqId{0});
 }

@@ -127,6 +127,9 @@ class Ring {
   // Where the rows of a slot lie: row r < first at r, a later one at first + (r - first) %
   // capacity.
   struct Layout {
+    std::size_t rows() const {
+      return static_cast<std::size_t>(first) + static_cast<std::size_t>(capacity);
+    }
     int first = 0, capacity = 0, reach = 0;
     bool operator==(const Layout&) const = default;
     int place(int row) const { return row < first ? row : first + (row - first) % capacity; }
@@ -148,9 +151,7 @@ class Ring {
     return {first, static_cast<int>((std::min)(wanted, std::int64_t{most})), slot.reach};
   }
   static std::size_t plane_bytes(std::size_t stride, const Layout& layout, const Limits& limits) {
-    const std::size_t rows =
-        checked_multiply(static_cast<std::size_t>(layout.first + layout.capacity),
-                         static_cast<std::size_t>(limits.seqs));
+    const std::size_t rows = checked_multiply(layout.rows(), static_cast<std::size_t>(limits.seqs));
     return round_up(checked_multiply(stride, rows), cache_line);
   }
   std::size_t layout_index(int slot) const { return slots_[static_cast<std::size_t>(slot)].layout; }
@@ -158,7 +159,7 @@ class Ring {
     const Slot& at = slots_[static_cast<std::size_t>(slot)];
     const Layout& layout = layouts_[at.layout];
     const auto p = static_cast<std::size_t>(plane);
-    const std::size_t each = static_cast<std::size_t>(layout.first + layout.capacity);
+    const std::size_t each = layout.rows();
     const std::size_t index =
         tenon::index(seq) * each + static_cast<std::size_t>(layout.place(row));
     return at.offset[p] + index * at.stride[p];

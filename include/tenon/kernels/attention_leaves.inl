@@ -39,7 +39,7 @@ struct Bf16Rows {
   }
 };
 // Blocks of 32: a half, the scale, and 32 bytes.
-struct Q8_0Rows {
+struct Q8Rows {
   using Key = float;
   TENON_LEAF static F32x16 load_keys(const float* keys) { return load(keys); }
   static constexpr bool any_width = false;
@@ -363,7 +363,7 @@ template <class R>
 inline constexpr TileOps tile_ops{transpose_keys<R>, score<R>, accumulate<R>};
 
 inline constexpr AttentionOps attention_ops{
-    {tile_ops<F32Rows>, tile_ops<F16Rows>, tile_ops<Bf16Rows>, tile_ops<Q8_0Rows>},
+    {tile_ops<F32Rows>, tile_ops<F16Rows>, tile_ops<Bf16Rows>, tile_ops<Q8Rows>},
     soften,
     merge_outputs,
     divide,

@@ -154,35 +154,38 @@ SavedRange check_layer(ByteReader& reader, const Store& store, int layer, int sl
 template <class Kinds, class Bound, class Stores>
 std::vector<std::byte> save_sequence(const Bound& bound, const Stores& stores, SeqId seq,
                                      int rows) {
-  using namespace detail;
   std::vector<std::byte> saved;
-  SavedWriter writer(saved);
-  writer.raw(std::as_bytes(std::span(saved_magic)));
-  writer.number(saved_version);
+  detail::SavedWriter writer(saved);
+  writer.raw(std::as_bytes(std::span(detail::saved_magic)));
+  writer.number(detail::saved_version);
   std::uint32_t layers = 0;
   std::size_t total = 0;
-  each_cached_layer<Kinds>(bound, stores, [&](const auto& store, int slot, const RowSpec& spec) {
-    const SavedRange range = rows_to_save(store, seq, slot, spec, rows);
-    total = checked_add(total, saved_bytes(store, slot, range));
-    ++layers;
-  });
+  detail::each_cached_layer<Kinds>(
+      bound, stores, [&](const auto& store, int slot, const RowSpec& spec) {
+        const SavedRange range = rows_to_save(store, seq, slot, spec, rows);
+        total = checked_add(total, saved_bytes(store, slot, range));
+        ++layers;
+      });
   writer.number(layers);
   writer.number(bound.fingerprint);
   writer.number(static_cast<std::uint64_t>(rows));
-  each_cached_layer<Kinds>(bound, stores, [&](const auto& store, int slot, const RowSpec& spec) {
-    const SavedRange range = rows_to_save(store, seq, slot, spec, rows);
-    for (std::size_t plane = 0; plane < 2; ++plane) writer.text(element_name(store, plane));
-    writer.number(std::int32_t{range.first});
-    writer.number(std::int32_t{range.oldest});
-  });
+  detail::each_cached_layer<Kinds>(
+      bound, stores, [&](const auto& store, int slot, const RowSpec& spec) {
+        const SavedRange range = rows_to_save(store, seq, slot, spec, rows);
+        for (std::size_t plane = 0; plane < 2; ++plane)
+          writer.text(detail::element_name(store, plane));
+        writer.number(std::int32_t{range.first});
+        writer.number(std::int32_t{range.oldest});
+      });
   std::size_t at = saved.size();
   saved.reserve(at + total + sizeof(std::uint64_t));
   saved.resize(at + total);
-  each_cached_layer<Kinds>(bound, stores, [&](const auto& store, int slot, const RowSpec& spec) {
-    const SavedRange range = rows_to_save(store, seq, slot, spec, rows);
-    save_rows(store, seq, slot, range, saved.data() + at);
-    at += saved_bytes(store, slot, range);
-  });
+  detail::each_cached_layer<Kinds>(
+      bound, stores, [&](const auto& store, int slot, const RowSpec& spec) {
+        const SavedRange range = rows_to_save(store, seq, slot, spec, rows);
+        save_rows(store, seq, slot, range, saved.data() + at);
+        at += saved_bytes(store, slot, range);
+      });
   writer.number(checksum(saved));
   return saved;
 }
@@ -193,9 +196,8 @@ std::vector<std::byte> save_sequence(const Bound& bound, const Stores& stores, S
 template <class Kinds, class Bound, class Stores>
 int restore_sequence(const Bound& bound, Stores& stores, SeqId seq, int context,
                      std::span<const std::byte> saved) {
-  using namespace detail;
-  ByteReader reader(saved, saved_origin);
-  const SavedHead head = check_head(reader, saved, bound.fingerprint);
+  ByteReader reader(saved, detail::saved_origin);
+  const detail::SavedHead head = detail::check_head(reader, saved, bound.fingerprint);
   if (head.rows > static_cast<std::uint64_t>(context)) {
     fail<CapacityError>("a sequence has room for Limits::context = ", context,
                         " rows, the saved one has ", head.rows,
@@ -204,20 +206,21 @@ int restore_sequence(const Bound& bound, Stores& stores, SeqId seq, int context,
   const int rows = static_cast<int>(head.rows);
   std::vector<SavedRange> ranges;
   std::size_t total = 0;
-  each_cached_layer<Kinds>(bound, stores, [&](const auto& store, int slot, const RowSpec& spec) {
-    const int layer = static_cast<int>(ranges.size());
-    ranges.push_back(check_layer(reader, store, layer, slot, spec, rows));
-    total = checked_add(total, saved_bytes(store, slot, ranges.back()));
-  });
+  detail::each_cached_layer<Kinds>(
+      bound, stores, [&](const auto& store, int slot, const RowSpec& spec) {
+        const int layer = static_cast<int>(ranges.size());
+        ranges.push_back(detail::check_layer(reader, store, layer, slot, spec, rows));
+        total = checked_add(total, saved_bytes(store, slot, ranges.back()));
+      });
   if (head.layers != ranges.size() || reader.remaining() != total + sizeof(std::uint64_t)) {
-    fail<LoadError>(saved_origin, ": ", ranges.size(), " cached layers must have ", total,
+    fail<LoadError>(detail::saved_origin, ": ", ranges.size(), " cached layers must have ", total,
                     " bytes of rows, it has ", head.layers, " layers and ",
                     (std::max)(reader.remaining(), sizeof(std::uint64_t)) - sizeof(std::uint64_t),
                     " bytes; it is damaged, save it again");
   }
   bool room = true;
   std::size_t i = 0;
-  each_cached_layer<Kinds>(bound, stores, [&](auto& store, int slot, const RowSpec&) {
+  detail::each_cached_layer<Kinds>(bound, stores, [&](auto& store, int slot, const RowSpec&) {
     room = room && make_room(store, seq, slot, ranges[i++]);
   });
   if (!room) {
@@ -228,7 +231,7 @@ int restore_sequence(const Bound& bound, Stores& stores, SeqId seq, int context,
   }
   i = 0;
   const std::byte* from = saved.data() + reader.position();
-  each_cached_layer<Kinds>(bound, stores, [&](auto& store, int slot, const RowSpec&) {
+  detail::each_cached_layer<Kinds>(bound, stores, [&](auto& store, int slot, const RowSpec&) {
     load_rows(store, seq, slot, ranges[i], from);
     from += saved_bytes(store, slot, ranges[i++]);
   });

@@ -39,7 +39,8 @@ class TokenTrees {
     depths_.resize(depths + static_cast<std::size_t>(part.count));
     ancestors_.resize(bits + static_cast<std::size_t>(part.count) * row, 0);
     for (int i = 0; i < part.count; ++i) {
-      const int parent = parents[static_cast<std::size_t>(part.first + i)];
+      const int parent =
+          parents[static_cast<std::size_t>(part.first) + static_cast<std::size_t>(i)];
       if (parent < -1 || parent >= i) {
         fail<RequestError>(
             "a parent must be an earlier token of its sequence's slice or -1, token ", i,
