@@ -5,20 +5,11 @@
 
 using namespace tenon;
 
-namespace {
-
-template <class M>
-void check(const std::string& name) {
-  golden::check_zoo(name, [](const Gguf& file) { return M::bind(file); }, {"f32", "f16", "q8_0"});
-}
-
-}  // namespace
-
 TEST_CASE("deepseek2-lite: logits and greedy ids", "[golden]") {
-  check<zoo::DeepSeek2<>>("deepseek2-lite");
+  golden::check_family<zoo::DeepSeek2<>>("deepseek2-lite");
 }
 TEST_CASE("deepseek2-full: logits and greedy ids", "[golden]") {
-  check<zoo::DeepSeek2<>>("deepseek2-full");
+  golden::check_family<zoo::DeepSeek2<>>("deepseek2-full");
 }
 TEST_CASE("story-mla: logits, greedy ids, perplexity", "[golden]") {
   golden::check_trained("story-mla", [](const Gguf& file) { return zoo::DeepSeek2<>::bind(file); });

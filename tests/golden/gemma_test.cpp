@@ -6,21 +6,12 @@
 
 using namespace tenon;
 
-namespace {
-
-template <class M>
-void check(const std::string& name) {
-  golden::check_zoo(name, [](const Gguf& file) { return M::bind(file); }, {"f32", "f16", "q8_0"});
-}
-
-}  // namespace
-
 TEST_CASE("gemma2: logits and greedy ids", "[golden]") {
-  check<zoo::Gemma2<>>("gemma2");
+  golden::check_family<zoo::Gemma2<>>("gemma2");
 }
 TEST_CASE("gemma3: logits and greedy ids", "[golden]") {
-  check<zoo::Gemma3<>>("gemma3");
+  golden::check_family<zoo::Gemma3<>>("gemma3");
 }
 TEST_CASE("gemma4: logits and greedy ids", "[golden]") {
-  check<zoo::Gemma4<>>("gemma4");
+  golden::check_family<zoo::Gemma4<>>("gemma4");
 }

@@ -71,4 +71,10 @@ void check_zoo(const std::string& name, Load&& load, std::vector<std::string> ca
   }
 }
 
+// The same of model type M with exact rows and with two that round.
+template <class M>
+void check_family(const std::string& name) {
+  check_zoo(name, [](const tenon::Gguf& file) { return M::bind(file); }, {"f32", "f16", "q8_0"});
+}
+
 }  // namespace golden

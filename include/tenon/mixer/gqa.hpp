@@ -47,10 +47,8 @@ struct Gqa {
   static constexpr Dim pinned_row =
       Spec.kv_heads == dyn || Spec.head_dim == dyn ? dyn : Spec.kv_heads * Spec.head_dim;
   static_assert(explain_gqa<Spec>() && explain_mask<M>() && explain_row_cache<Cache>() &&
-                    explain_score<Hook>() && explain_position<Pos>() &&
-                    explain_tree_score<M, Hook>() && explain_mask_of_cache<M, Cache>() &&
-                    explain_row_width < Cache,
-                (Spec.kv_heads > 0 && Spec.head_dim > 0) ? Spec.kv_heads* Spec.head_dim : dyn > ());
+                explain_score<Hook>() && explain_position<Pos>() && explain_tree_score<M, Hook>() &&
+                explain_mask_of_cache<M, Cache>() && explain_row_width<Cache, pinned_row>());
   using Store = Cache;
   using MaskType = M;
 

@@ -51,10 +51,8 @@ struct Mla {
   static constexpr Dim pinned_row =
       Spec.kv_rank == dyn || Spec.rope_dim == dyn ? dyn : Spec.kv_rank + Spec.rope_dim;
   static_assert(explain_mla<Spec>() && explain_mask<M>() && explain_row_cache<Cache>() &&
-                    explain_position<Pos>() && explain_score<Hook>() &&
-                    explain_tree_score<M, Hook>() && explain_mask_of_cache<M, Cache>() &&
-                    explain_row_width < Cache,
-                (Spec.kv_rank > 0 && Spec.rope_dim > 0) ? Spec.kv_rank + Spec.rope_dim : dyn > ());
+                explain_position<Pos>() && explain_score<Hook>() && explain_tree_score<M, Hook>() &&
+                explain_mask_of_cache<M, Cache>() && explain_row_width<Cache, pinned_row>());
   using Store = Cache;
   using MaskType = M;
 
