@@ -9,14 +9,15 @@ namespace {
 struct Row {
   std::vector<std::int8_t> values;
   std::vector<float> scales;
-  std::vector<std::int32_t> sums;
+  std::vector<std::int32_t> sums, heads;
 };
 Row quantize(Isa isa, const std::vector<float>& x) {
   const auto blocks = static_cast<std::size_t>(ceil_div(static_cast<Dim>(x.size()), 32));
   Row row{std::vector<std::int8_t>(blocks * 32, 99), std::vector<float>(blocks),
-          std::vector<std::int32_t>(blocks)};
-  quantize_row(isa)(x.data(), static_cast<Dim>(x.size()), row.values.data(), row.scales.data(),
-                    row.sums.data());
+          std::vector<std::int32_t>(blocks), std::vector<std::int32_t>(blocks)};
+  const QuantizedGroup to{row.values.data(), row.scales.data(), row.sums.data(), row.heads.data(),
+                          1};
+  quantize_row(isa)(x.data(), static_cast<Dim>(x.size()), to, 0);
   return row;
 }
 
@@ -39,6 +40,8 @@ TEST_CASE("activations: scale, rounding and sum", "[kernels]") {
     CHECK(row.values[3] == -2);
     CHECK(row.values[4] == 126);
     CHECK(row.sums[0] == -127 + 2 - 2 + 126);
+    CHECK(row.heads[0] == -127 + 2 - 2 + 126);
+    CHECK(row.heads[1] == 0);
     CHECK(row.scales[1] == 0.25f / 127.0f);
     CHECK(row.values[63] == 127);
     CHECK(row.sums[1] == 127);
@@ -59,6 +62,7 @@ TEST_CASE("activations: every instruction set gives the same row, any length", "
       CHECK(row.values == expected.values);
       CHECK(same_bits(row.scales, expected.scales));
       CHECK(row.sums == expected.sums);
+      CHECK(row.heads == expected.heads);
     }
   }
 }
@@ -98,12 +102,37 @@ TEST_CASE("activations: a measuring workspace gives an empty view", "[kernels]")
   Workspace measure;
   std::byte* none = measure.take<std::byte>(QuantizedRows::bytes(3, 100));
   const QuantizedRows empty = QuantizedRows::carve(none, 3, 100);
-  CHECK(empty.values == nullptr);
+  CHECK(empty.all.values == nullptr);
+  CHECK(empty.from(2).all.values == nullptr);
   Workspace real(measure.peak());
   std::byte* memory = real.take<std::byte>(QuantizedRows::bytes(3, 100));
   const QuantizedRows rows = QuantizedRows::carve(memory, 3, 100);
   CHECK(rows.blocks == 4);
   const auto* end = memory + measure.peak();
-  CHECK(reinterpret_cast<std::byte*>(rows.values + 3 * 4 * 32) <= end);
-  CHECK(rows.at(2, 1).scales == rows.scales + 9);
+  CHECK(reinterpret_cast<std::byte*>(rows.all.values + 3 * 4 * 32) <= end);
+  CHECK(rows.from(2).all.scales == rows.all.scales + 8);
+}
+
+TEST_CASE("activations: a block of a group holds its tokens side by side", "[kernels]") {
+  constexpr Dim tokens = 19, in = 80;  // a group of 16 and one of 3; blocks of 32, 32 and 16
+  const std::vector<float> x = normal(tokens * in, 4);
+  for (const Isa isa : supported_isas()) {
+    Workspace work(static_cast<std::size_t>(QuantizedRows::bytes(tokens, in)));
+    const auto rows =
+        QuantizedRows::carve(work.take<std::byte>(QuantizedRows::bytes(tokens, in)), tokens, in);
+    detail::quantize_rows(quantize_row(isa), matrix(x.data(), tokens, in), rows, 0, tokens,
+                          {0, tokens});
+    for (Dim t = 0; t < tokens; ++t) {
+      const Row alone = quantize(isa, {x.begin() + t * in, x.begin() + (t + 1) * in});
+      const QuantizedGroup group = rows.group(t / 16 * 16, t < 16 ? 16 : 3).from_token(t % 16);
+      for (Dim b = 0; b < 3; ++b) {
+        const auto i = static_cast<std::size_t>(b);
+        const QuantizedGroup at = group.from_block(b);
+        CHECK(*at.scales == alone.scales[i]);
+        CHECK(*at.sums == alone.sums[i]);
+        CHECK(*at.heads == alone.heads[i]);
+        CHECK(std::equal(at.values, at.values + 32, alone.values.begin() + 32 * b));
+      }
+    }
+  }
 }

@@ -8,6 +8,10 @@
 #include <new>
 #include <utility>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "error.hpp"
 #include "types.hpp"
 
@@ -40,7 +44,8 @@ constexpr Dim ceil_div(Dim n, Dim by) {
   return (n + by - 1) / by;
 }
 
-// Uninitialised bytes on a cache line, on a huge page when large enough for one to help.
+// Uninitialised bytes on a cache line; what fills whole huge pages lies on them where the system
+// has some: weights are read once a step, and every small page would cost a walk of the page table.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
@@ -53,6 +58,7 @@ class AlignedBuffer {
                           " bytes could not be allocated; free memory, or ask for a smaller model, "
                           "a shorter context or fewer sequences");
     }
+    ask_for_huge_pages();
   }
   AlignedBuffer(AlignedBuffer&& other) noexcept
       : data_(std::move(other.data_)), bytes_(std::exchange(other.bytes_, 0)) {}
@@ -67,6 +73,13 @@ class AlignedBuffer {
 
  private:
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
+  void ask_for_huge_pages() {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    const std::size_t whole =
+        bytes_ / huge_page * huge_page;  // no page for a rest: it stays unused
+    if (whole > 0) static_cast<void>(::madvise(data_.get(), whole, MADV_HUGEPAGE));
+#endif
+  }
   struct Free {
     void operator()(std::byte* p) const { std::free(p); }
   };

@@ -7,6 +7,8 @@
 
 #include "linear.hpp"
 
+#define TENON_LEAF_FILE "block_leaves.inl"
+#include "for_each_isa.inl"
 #define TENON_LEAF_FILE "linear_leaves.inl"
 #include "for_each_isa.inl"
 #define TENON_LEAF_FILE "int8_leaves.inl"

@@ -1,185 +1,261 @@
-// Linear leaves on int8 activations, for block formats. Per 32-k block, ascending from acc = 0:
-//   dot = sum over the block of w_q x_q, exact;   acc = fma(float(dot) * d_w, d_x, acc)
-//   Q4_1 then adds its minimum:                   acc = fma(m_w, d_x * float(sum of x_q), acc)
+// Linear leaves on int8 activations, for block formats. Per 32 k (16 where halves have scales of
+// their own), ascending from acc = 0:
+//   dot = sum over them of w_q x_q, exact;        acc = fma(float(dot) * d_w, d_x, acc)
+//   formats with minima then add theirs:          acc = fma(m_w, d_x * float(sum of x_q), acc)
 // Compiled once per instruction set; ByteDot is that of the surrounding namespace.
 
-// Blocks per cut of k: the weights of a group of tiles stay in the first-level cache for a pass.
-inline constexpr Dim integer_blocks = 16;
-inline constexpr Dim integer_pass = 128;  // tokens of a pass
+// Units of 32 k per cut: the weights of a group of tiles stay in the first-level cache for a pass.
+inline constexpr Dim integer_units = 16;
+inline constexpr Dim integer_pass = 128;  // tokens of a pass, whole groups
 // A token alone streams its weights: how far ahead of their use it asks for them. The address may
 // lie past the weights, a prefetch never faults.
 inline constexpr Dim stream_ahead = 2048;
 // The float 1.5 * 2^23: its bits plus an integer below 2^22 in magnitude are it plus that integer.
 inline constexpr float integral = 12582912.0f;
 inline constexpr std::int32_t integral_bits = 0x4b400000;
-// A block of a tile as a register tile of several tokens reads it: a byte for every quant, and
-// floats [16] of d, of -integral * d and, where the format has them, of minima.
-template <class F>
-inline constexpr bool spreads_quants = TileLayout<F>::nibbles ? ByteDot::tokens > 1 : false;
-template <class F>
-inline constexpr Dim spread_stride =
-    spreads_quants<F> ? 32 * tile_rows : TileLayout<F>::value_bytes;
-template <class F>
-inline constexpr Dim spread_scales = (TileLayout<F>::minima ? 3 : 2) * tile_rows;
 
-// sums [N][R][16] (+)= x [N tokens] times R row tiles, `blocks` blocks of each. Per block: 8
-// vectors of 64 weights per row tile, 8 broadcasts per token, 8 R N dot instructions, 2 (Q4_1: 3)
-// fma per sum. Integer sums start at integral_bits, and fma(integral + dot, d_w, -integral d_w)
-// rounds dot * d_w once. (MXFP4 scales of 2^104 and more overflow there: the row becomes NaN.)
-template <class F, bool Spread, int R, int N>
-TENON_LEAF inline void integer_tile(const std::byte* const* values, const std::byte* const* scales,
-                                    const QuantizedRows& x, Dim blocks, bool first, float* sums) {
-  using Layout = TileLayout<F>;
-  constexpr Dim stride = Spread ? spread_stride<F> : Dim{Layout::value_bytes};
-  constexpr int kept = Layout::nibbles ? Layout::offset : ByteDot::kept_offset;
-  F32x16 acc[N * R];
-  TENON_UNROLL
-  for (int i = 0; i < N * R; ++i) acc[i] = zero();
-  if (!first) {
-    TENON_UNROLL
-    for (int i = 0; i < N * R; ++i) acc[i] = load(sums + 16 * i);
-  }
-  for (Dim b = 0; b < blocks; ++b) {
-    I32x16 dot[N * R];
-    TENON_UNROLL
-    for (int n = 0; n < N; ++n) {
-      const I32x16 start = broadcast_int(integral_bits - kept * x.sums[n * x.blocks + b]);
-      TENON_UNROLL
-      for (int r = 0; r < R; ++r) dot[n * R + r] = start;
+// What the integer dot product of these quants must still lose for each unit of the activations'
+// sum, given that ByteDot may take it off itself.
+template <class F>
+inline constexpr std::int32_t kept_offset =
+    TileLayout<F>::kind.wide&& ByteDot::signs_wide ? 0 : TileLayout<F>::offset;
+
+// A class, because the lookup of a function would also find that of the lanes' namespace.
+template <BlockKind Kind>
+struct Products {
+  TENON_LEAF static inline __attribute__((always_inline)) I32x16 add(I32x16 acc, Bytes64 w,
+                                                                     Bytes64 x) {
+    if constexpr (Kind.wide) {
+      return ByteDot::bytes(acc, w, x);
+    } else {
+      return ByteDot::narrow(acc, w, x);
     }
-    for (int j = 0; j < 4; ++j) {
+  }
+};
+// The sum of the activations that share scale `s` of a unit.
+template <BlockKind Kind>
+TENON_LEAF inline __attribute__((always_inline)) std::int32_t sum_of(const QuantizedGroup& x,
+                                                                     Dim at, int s) {
+  if constexpr (Kind.scales == 1) return x.sums[at];
+  return s == 0 ? x.heads[at] : x.sums[at] - x.heads[at];
+}
+
+// ---- one token: the weights straight from memory ----
+
+// sums [R][16] = x times R row tiles. Per unit: 8 vectors of 64 weights per row tile, 8 broadcasts,
+// 8 R dot instructions, 2 (with minima 3) fma per scale and sum. Integer sums start at
+// integral_bits, and fma(integral + dot, d_w, -integral d_w) rounds dot * d_w once. (MXFP4 scales
+// of 2^104 and more overflow there: the row becomes NaN.)
+template <class F, int R>
+TENON_LEAF inline void gemv_tile(const LinearTile* tiles, int count, const QuantizedGroup& x,
+                                 Dim units, float* sums) {
+  constexpr BlockKind kind = TileLayout<F>::kind;
+  constexpr int vectors = 8 / kind.scales;
+  const std::byte* values[R];
+  const std::byte* scales[R];
+  for (int r = 0; r < R; ++r) {  // tiles missing from the group repeat the first
+    values[r] = tiles[r < count ? r : 0].weights.values;
+    scales[r] = tiles[r < count ? r : 0].weights.scales;
+  }
+  F32x16 acc[R];
+  TENON_UNROLL
+  for (int r = 0; r < R; ++r) acc[r] = zero();
+  for (Dim u = 0; u < units; ++u) {
+    TENON_UNROLL
+    for (int s = 0; s < kind.scales; ++s) {
+      const std::int32_t sum = sum_of<kind>(x, u, s);
+      I32x16 dot[R];
       TENON_UNROLL
-      for (int half = 0; half < 2; ++half) {
-        Bytes64 w[R];
+      for (int r = 0; r < R; ++r) dot[r] = broadcast_int(integral_bits - kept_offset<F> * sum);
+      TENON_UNROLL
+      for (int v = 0; v < vectors; ++v) {
+        const int j = v % 4, half = kind.scales == 2 ? s : v / 4;
+        const Bytes64 four = broadcast_four(x.values + u * 32 + 16 * half + 4 * j);
         TENON_UNROLL
         for (int r = 0; r < R; ++r) {
-          const std::byte* block = values[r] + b * stride;
-          const std::byte* at = block + 64 * (4 * half + j);
-          if (N == 1 && 256 * half < stride) __builtin_prefetch(at + stream_ahead);
-          w[r] = Spread ? load_bytes64(at) : quants_at<F>(block, j, half);
-        }
-        TENON_UNROLL
-        for (int n = 0; n < N; ++n) {
-          const std::int8_t* xs = x.values + (n * x.blocks + b) * 32;
-          const Bytes64 four = broadcast_four(xs + 16 * half + 4 * j);
-          TENON_UNROLL
-          for (int r = 0; r < R; ++r) {
-            I32x16& to = dot[n * R + r];
-            to =
-                Layout::nibbles ? ByteDot::nibbles(to, w[r], four) : ByteDot::bytes(to, w[r], four);
-          }
+          constexpr Dim bytes = TileLayout<F>::unit_bytes;
+          const Dim ahead = 64 * (4 * half + j);
+          if (ahead < bytes) __builtin_prefetch(values[r] + u * bytes + ahead + stream_ahead);
+          dot[r] = Products<kind>::add(dot[r], quants_at<F>(values[r], u, j, half), four);
         }
       }
-    }
-    TENON_UNROLL
-    for (int r = 0; r < R; ++r) {
-      F32x16 d, back, minimum;
-      if constexpr (Spread) {
-        const float* floats = reinterpret_cast<const float*>(scales[r]) + b * spread_scales<F>;
-        d = load(floats);
-        back = load(floats + 16);
-        if constexpr (Layout::minima) minimum = load(floats + 32);
-      } else {
-        const std::byte* stored = scales[r] + b * Dim{Layout::scale_bytes};
-        d = scales_at<F>(stored);
-        back = mul(d, broadcast(-integral));
-        if constexpr (Layout::minima) minimum = scales_at<F>(stored + 32);
-      }
+      const float dx = x.scales[u];
       TENON_UNROLL
-      for (int n = 0; n < N; ++n) {
-        const float dx = x.scales[n * x.blocks + b];
-        F32x16& to = acc[n * R + r];
-        to = fma(fma(float_of_bits(dot[n * R + r]), d, back), broadcast(dx), to);
-        if constexpr (Layout::minima) {
-          const float weight = dx * static_cast<float>(x.sums[n * x.blocks + b]);
-          to = fma(minimum, broadcast(weight), to);
+      for (int r = 0; r < R; ++r) {
+        const F32x16 d = scales_at<F>(scales[r], u, s);
+        const F32x16 product = fma(float_of_bits(dot[r]), d, mul(d, broadcast(-integral)));
+        acc[r] = fma(product, broadcast(dx), acc[r]);
+        if constexpr (kind.minima) {
+          const float weight = dx * static_cast<float>(sum);
+          acc[r] = fma(minima_at<F>(scales[r], u, s), broadcast(weight), acc[r]);
         }
       }
     }
   }
   TENON_UNROLL
-  for (int i = 0; i < N * R; ++i) store(sums + 16 * i, acc[i]);
+  for (int r = 0; r < R; ++r) store(sums + 16 * r, acc[r]);
 }
-
-template <class F>
-TENON_LEAF inline void spread_blocks(const std::byte* values, const std::byte* scales, Dim blocks,
-                                     std::byte* to_values, float* to_scales) {
-  using Layout = TileLayout<F>;
-  for (Dim b = 0; b < blocks; ++b) {
-    if constexpr (spreads_quants<F>) {
-      for (int j = 0; j < 8; ++j, to_values += 64)
-        store_bytes64(to_values, quants_at<F>(values, j % 4, j / 4));
-      values += Layout::value_bytes;
-    }
-    const F32x16 d = scales_at<F>(scales);
-    store(to_scales, d);
-    store(to_scales + 16, mul(d, broadcast(-integral)));
-    if constexpr (Layout::minima) store(to_scales + 32, scales_at<F>(scales + 32));
-    scales += Layout::scale_bytes;
-    to_scales += spread_scales<F>;
-  }
-}
-
-// One token times at most R row tiles, which missing ones repeat the first of.
 template <class F, int R>
 TENON_LEAF inline void integer_gemv(const LinearTile* tiles, int count, const LinearRows& rows) {
   if constexpr (R > 1) {
     if (count <= R / 2) return integer_gemv<F, R / 2>(tiles, count, rows);
   }
-  const std::byte* values[R];
-  const std::byte* scales[R];
-  for (int r = 0; r < R; ++r) {
-    values[r] = tiles[r < count ? r : 0].weights.values;
-    scales[r] = tiles[r < count ? r : 0].weights.scales;
-  }
   alignas(64) float sums[R * 16];
-  integer_tile<F, false, R, 1>(values, scales, rows.quantized, rows.quantized.blocks, true, sums);
+  gemv_tile<F, R>(tiles, count, rows.quantized.group(0, 1), rows.quantized.blocks, sums);
   for (int r = 0; r < count; ++r) finish(tiles[r], 0, sums + 16 * r);
 }
 
-// Any number of tokens times at most R row tiles.
-template <class F, int R>
-TENON_LEAF inline void integer_gemm(const LinearTile* tiles, int count, const LinearRows& rows) {
+// ---- several tokens: lay the weights of a cut out once, then multiply all tokens by them ----
+
+// The units of a cut of one row tile as the register tiles read them: a byte for every quant
+// [units][8][64], k ascending, and floats [units][scales][d, -integral d (, minimum)][16].
+inline constexpr Dim panel_bytes = integer_units * 512;
+template <BlockKind Kind>
+inline constexpr Dim unit_floats = Kind.scales*(Kind.minima ? 3 : 2) * tile_rows;
+template <BlockKind Kind>
+inline constexpr Dim panel_floats = integer_units* unit_floats<Kind>;
+
+// Lays out units [first, first + count); returns where the bytes are: in the tile itself when that
+// holds them as they are needed.
+using Spread = const std::byte* (*)(const TileWeights& from, Dim first, Dim count, std::byte* bytes,
+                                    float* floats);
+template <class F>
+TENON_LEAF inline const std::byte* spread(const TileWeights& from, Dim first, Dim count,
+                                          std::byte* bytes, float* floats) {
   using Layout = TileLayout<F>;
-  constexpr bool spread = ByteDot::tokens > 1;
-  constexpr Dim value_room = spreads_quants<F> ? integer_blocks * spread_stride<F> : 0;
-  constexpr Dim scale_room = spread ? integer_blocks * spread_scales<F> : 0;
-  alignas(64) std::byte value_panel[R * value_room + 1];
-  alignas(64) float scale_panel[R * scale_room + 1];
-  alignas(64) float sums[integer_pass * R * 16];
-  const QuantizedRows& all = rows.quantized;
-  for (Dim t0 = 0; t0 < rows.tokens; t0 += integer_pass) {
-    const Dim tokens = (std::min)(integer_pass, rows.tokens - t0);
-    for (Dim b = 0; b < all.blocks; b += integer_blocks) {
-      const Dim depth = (std::min)(integer_blocks, all.blocks - b);
-      const std::byte* stored[2][R];  // values and scales in the tiles,
-      const std::byte* ready[2][R];   // and as tiles of several tokens read them
-      for (int r = 0; r < R; ++r) {   // tiles missing from the group repeat the first
-        const int tile = r < count ? r : 0;
-        const TileWeights& weights = tiles[tile].weights;
-        stored[0][r] = ready[0][r] = weights.values + b * Dim{Layout::value_bytes};
-        stored[1][r] = ready[1][r] = weights.scales + b * Dim{Layout::scale_bytes};
-        if constexpr (spread) {
-          if (tokens < ByteDot::tokens) continue;
-          std::byte* to_values = value_panel + tile * value_room;
-          float* to_scales = scale_panel + tile * scale_room;
-          if (r < count) spread_blocks<F>(stored[0][r], stored[1][r], depth, to_values, to_scales);
-          if constexpr (spreads_quants<F>) ready[0][r] = to_values;
-          ready[1][r] = reinterpret_cast<const std::byte*>(to_scales);
+  constexpr bool in_place = Layout::kind.wide && Layout::unit_bytes == 512;
+  for (Dim u = first; u < first + count; ++u) {
+    if constexpr (!in_place) {
+      for (int v = 0; v < 8; ++v) {
+        store_bytes64(bytes + (u - first) * 512 + 64 * v,
+                      quants_at<F>(from.values, u, v % 4, v / 4));
+      }
+    }
+    for (int s = 0; s < Layout::kind.scales; ++s) {
+      const F32x16 d = scales_at<F>(from.scales, u, s);
+      store(floats, d);
+      store(floats + 16, mul(d, broadcast(-integral)));
+      floats += 32;
+      if constexpr (Layout::kind.minima) {
+        store(floats, minima_at<F>(from.scales, u, s));
+        floats += 16;
+      }
+    }
+  }
+  return in_place ? from.values + first * Dim{Layout::unit_bytes} : bytes;
+}
+
+// What several tokens need to know of a format besides its kind.
+struct SpreadFormat {
+  Spread spread;
+  std::int32_t kept;  // kept_offset
+  Dim unit_bytes;     // of a tile's values
+};
+
+// sums [N][R][16] += x [N tokens] times R row tiles, `units` units of each. Per unit: 8 R weight
+// loads, 8 N broadcasts, 8 R N dot instructions, and per scale and sum 2 (3) fma, a load and a
+// store: sums wait in memory, so that the registers hold more integer chains.
+template <BlockKind Kind, int R, int N>
+TENON_LEAF inline void integer_tile(const std::byte* const* bytes, const float* const* floats,
+                                    std::int32_t kept, const QuantizedGroup& x, Dim units,
+                                    float* sums) {
+  constexpr int vectors = 8 / Kind.scales;
+  for (Dim u = 0; u < units; ++u) {
+    const Dim at = u * x.count;
+    TENON_UNROLL
+    for (int s = 0; s < Kind.scales; ++s) {
+      I32x16 dot[N * R];
+      TENON_UNROLL
+      for (int n = 0; n < N; ++n) {
+        const I32x16 start = broadcast_int(integral_bits - kept * sum_of<Kind>(x, at + n, s));
+        TENON_UNROLL
+        for (int r = 0; r < R; ++r) dot[n * R + r] = start;
+      }
+      TENON_UNROLL
+      for (int v = 0; v < vectors; ++v) {
+        const Dim k = 4 * (vectors * s + v);
+        Bytes64 w[R];
+        TENON_UNROLL
+        for (int r = 0; r < R; ++r) w[r] = load_bytes64(bytes[r] + u * 512 + 16 * k);
+        TENON_UNROLL
+        for (int n = 0; n < N; ++n) {
+          const Bytes64 four = broadcast_four(x.values + (at + n) * 32 + k);
+          TENON_UNROLL
+          for (int r = 0; r < R; ++r) {
+            dot[n * R + r] = Products<Kind>::add(dot[n * R + r], w[r], four);
+          }
         }
       }
-      const Dim cut_bytes = integer_blocks * Dim{Layout::value_bytes};
-      const Dim next = (b / integer_blocks + 1) * cut_bytes;
-      const Dim ahead = b + 2 * integer_blocks <= all.blocks ? cut_bytes : 0;
-      Dim t = 0;
-      for (; t + ByteDot::tokens <= tokens; t += ByteDot::tokens) {
-        prefetch_part(tiles, count, next, ahead, t / ByteDot::tokens, tokens / ByteDot::tokens);
-        integer_tile<F, spread, R, ByteDot::tokens>(ready[0], ready[1], all.at(t0 + t, b), depth,
-                                                    b == 0, sums + t * R * 16);
+      TENON_UNROLL
+      for (int r = 0; r < R; ++r) {
+        const float* own =
+            floats[r] + u * unit_floats<Kind> + s * (unit_floats<Kind> / Kind.scales);
+        const F32x16 d = load(own), back = load(own + 16);
+        TENON_UNROLL
+        for (int n = 0; n < N; ++n) {
+          const float dx = x.scales[at + n];
+          float* to = sums + (n * R + r) * 16;
+          F32x16 acc = fma(fma(float_of_bits(dot[n * R + r]), d, back), broadcast(dx), load(to));
+          if constexpr (Kind.minima) {
+            const float weight = dx * static_cast<float>(sum_of<Kind>(x, at + n, s));
+            acc = fma(load(own + 32), broadcast(weight), acc);
+          }
+          store(to, acc);
+        }
       }
-      for (; t < tokens; ++t) {
-        integer_tile<F, false, R, 1>(stored[0], stored[1], all.at(t0 + t, b), depth, b == 0,
-                                     sums + t * R * 16);
+    }
+  }
+}
+// The same for `tokens` of 1 to N.
+template <BlockKind Kind, int R, int N>
+TENON_LEAF inline void integer_rest(int tokens, const std::byte* const* bytes,
+                                    const float* const* floats, std::int32_t kept,
+                                    const QuantizedGroup& x, Dim units, float* sums) {
+  if constexpr (N > 1) {
+    if (tokens < N) {
+      return integer_rest<Kind, R, N - 1>(tokens, bytes, floats, kept, x, units, sums);
+    }
+  }
+  integer_tile<Kind, R, N>(bytes, floats, kept, x, units, sums);
+}
+
+// Any number of tokens times at most R row tiles.
+template <BlockKind Kind, int R>
+TENON_LEAF inline void integer_gemm(const LinearTile* tiles, int count, const LinearRows& rows,
+                                    const SpreadFormat& format) {
+  if constexpr (R > 1) {
+    if (count <= R / 2) return integer_gemm<Kind, R / 2>(tiles, count, rows, format);
+  }
+  alignas(64) std::byte byte_panel[R * panel_bytes];
+  alignas(64) float float_panel[R * panel_floats<Kind>];
+  alignas(64) float sums[integer_pass * R * 16];
+  const Dim units = rows.quantized.blocks;
+  for (Dim t0 = 0; t0 < rows.tokens; t0 += integer_pass) {
+    const Dim tokens = (std::min)(integer_pass, rows.tokens - t0);
+    std::memset(sums, 0, static_cast<std::size_t>(tokens) * R * 64);
+    for (Dim u = 0; u < units; u += integer_units) {
+      const Dim depth = (std::min)(integer_units, units - u);
+      const std::byte* bytes[R];
+      const float* floats[R];
+      for (int r = 0; r < R; ++r) {  // tiles missing from the group repeat the first
+        bytes[r] = bytes[0];
+        floats[r] = float_panel + (r < count ? r * panel_floats<Kind> : 0);
+        if (r >= count) continue;
+        bytes[r] = format.spread(tiles[r].weights, u, depth, byte_panel + r * panel_bytes,
+                                 float_panel + r * panel_floats<Kind>);
+      }
+      const Dim next = (u + integer_units) * format.unit_bytes;
+      const Dim ahead = u + 2 * integer_units <= units ? integer_units * format.unit_bytes : 0;
+      for (Dim t = 0; t < tokens; t += QuantizedGroup::most) {
+        const Dim together = (std::min)(QuantizedGroup::most, tokens - t);
+        const QuantizedGroup x = rows.quantized.group(t0 + t, together).from_block(u);
+        prefetch_part(tiles, count, next, ahead, t / QuantizedGroup::most,
+                      ceil_div(tokens, QuantizedGroup::most));
+        for (Dim n = 0; n < together; n += ByteDot::tokens) {
+          integer_rest<Kind, R, ByteDot::tokens>(static_cast<int>(together - n), bytes, floats,
+                                                 format.kept, x.from_token(n), depth,
+                                                 sums + (t + n) * R * 16);
+        }
       }
     }
     for (Dim t = 0; t < tokens; ++t) {
@@ -190,15 +266,17 @@ TENON_LEAF inline void integer_gemm(const LinearTile* tiles, int count, const Li
 
 template <class F>
 TENON_LEAF inline void linear_int8(const LinearTile* tiles, int count, const LinearRows& rows) {
-  constexpr int most = ByteDot::tiles, most_alone = 2 * most;  // one token: more streams of weights
   if (rows.tokens == 1) {
-    for (; count > 0; tiles += most_alone, count -= most_alone) {
-      integer_gemv<F, most_alone>(tiles, (std::min)(count, most_alone), rows);
+    constexpr int most = ByteDot::streams;
+    for (; count > 0; tiles += most, count -= most) {
+      integer_gemv<F, most>(tiles, (std::min)(count, most), rows);
     }
     return;
   }
+  static constexpr SpreadFormat format{spread<F>, kept_offset<F>, TileLayout<F>::unit_bytes};
+  constexpr int most = ByteDot::tiles;
   for (; count > 0; tiles += most, count -= most) {
-    integer_gemm<F, most>(tiles, (std::min)(count, most), rows);
+    integer_gemm<TileLayout<F>::kind, most>(tiles, (std::min)(count, most), rows, format);
   }
 }
 

@@ -238,14 +238,11 @@ TENON_LANE __m256 load_bytes_8(const std::int8_t* p) {
 TENON_LANE F32x16 load_bytes(const std::int8_t* p) {
   return {load_bytes_8(p), load_bytes_8(p + 8)};
 }
-TENON_LANE __m128i sum_bytes16(const std::int8_t* p) {
+TENON_LANE std::int32_t sum_bytes16(const std::int8_t* p) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   const __m128i shifted = _mm_xor_si128(bytes, _mm_set1_epi8(-128));  // + 128, unsigned
-  return _mm_sad_epu8(shifted, _mm_setzero_si128());
-}
-TENON_LANE std::int32_t sum_bytes32(const std::int8_t* p) {
-  const __m128i both = _mm_add_epi64(sum_bytes16(p), sum_bytes16(p + 16));
-  return _mm_cvtsi128_si32(_mm_add_epi64(both, _mm_unpackhi_epi64(both, both))) - 32 * 128;
+  const __m128i both = _mm_sad_epu8(shifted, _mm_setzero_si128());
+  return _mm_cvtsi128_si32(_mm_add_epi64(both, _mm_unpackhi_epi64(both, both))) - 16 * 128;
 }
 TENON_LANE F32x16 to_float(I32x16 a) {
   return {_mm256_cvtepi32_ps(a.low), _mm256_cvtepi32_ps(a.high)};
@@ -300,8 +297,8 @@ TENON_LANE F32x16 float_of_bits(I32x16 a) {
 }
 // Pairs of products are added in 16 bits: |w| <= 128 keeps them exact, the sign of w goes to x.
 struct ByteDot {
-  static constexpr int kept_offset = 0;
-  static constexpr int tiles = 1, tokens = 2;
+  static constexpr bool signs_wide = true;
+  static constexpr int tiles = 1, tokens = 2, streams = 2;
   TENON_LANE static __m256i add_pairs(__m256i acc, __m256i w, __m256i x) {
     return _mm256_add_epi32(acc,
                             _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
@@ -310,7 +307,7 @@ struct ByteDot {
     const __m256i w = _mm256_xor_si256(stored, _mm256_set1_epi8(-128));
     return add_pairs(acc, _mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
   }
-  TENON_LANE static I32x16 nibbles(I32x16 acc, Bytes64 w, Bytes64 x) {
+  TENON_LANE static I32x16 narrow(I32x16 acc, Bytes64 w, Bytes64 x) {
     return {add_pairs(acc.low, w.low, x.low), add_pairs(acc.high, w.high, x.high)};
   }
   TENON_LANE static I32x16 bytes(I32x16 acc, Bytes64 w, Bytes64 x) {

@@ -200,14 +200,11 @@ TENON_LANE F32x16 load_bytes(const std::int8_t* p) {
   return {_mm512_cvtepi32_ps(
       _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
 }
-TENON_LANE __m128i sum_bytes16(const std::int8_t* p) {
+TENON_LANE std::int32_t sum_bytes16(const std::int8_t* p) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   const __m128i shifted = _mm_xor_si128(bytes, _mm_set1_epi8(-128));  // + 128, unsigned
-  return _mm_sad_epu8(shifted, _mm_setzero_si128());
-}
-TENON_LANE std::int32_t sum_bytes32(const std::int8_t* p) {
-  const __m128i both = _mm_add_epi64(sum_bytes16(p), sum_bytes16(p + 16));
-  return _mm_cvtsi128_si32(_mm_add_epi64(both, _mm_unpackhi_epi64(both, both))) - 32 * 128;
+  const __m128i both = _mm_sad_epu8(shifted, _mm_setzero_si128());
+  return _mm_cvtsi128_si32(_mm_add_epi64(both, _mm_unpackhi_epi64(both, both))) - 16 * 128;
 }
 TENON_LANE F32x16 to_float(I32x16 a) {
   return {_mm512_cvtepi32_ps(a.v)};
@@ -256,9 +253,9 @@ TENON_LANE F32x16 float_of_bits(I32x16 a) {
 // Without VNNI: pairs of products are added in 16 bits, which |w| <= 128 keeps exact; the sign of w
 // goes to x.
 struct ByteDot {
-  static constexpr int kept_offset = 0;
-  static constexpr int tiles = 2, tokens = 4;
-  TENON_LANE static I32x16 nibbles(I32x16 acc, Bytes64 w, Bytes64 x) {
+  static constexpr bool signs_wide = true;
+  static constexpr int tiles = 4, tokens = 4, streams = 4;
+  TENON_LANE static I32x16 narrow(I32x16 acc, Bytes64 w, Bytes64 x) {
     const __m512i pairs = _mm512_maddubs_epi16(w.v, x.v);
     return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
   }
@@ -266,7 +263,7 @@ struct ByteDot {
     const __m512i w = _mm512_xor_si512(stored.v, _mm512_set1_epi8(-128));
     const __m512i signed_x =
         _mm512_mask_sub_epi8(x.v, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x.v);
-    return nibbles(acc, {_mm512_abs_epi8(w)}, {signed_x});
+    return narrow(acc, {_mm512_abs_epi8(w)}, {signed_x});
   }
 };
 
@@ -277,15 +274,15 @@ namespace tenon::inline TENON_ABI::avx512vnni {
 using namespace avx512;  // NOLINT(google-build-using-namespace): all but the dot product
 
 struct ByteDot {
-  static constexpr int kept_offset = 128;
-  static constexpr int tiles = 3, tokens = 4;
+  static constexpr bool signs_wide = false;
+  static constexpr int tiles = 4, tokens = 4, streams = 6;
   TENON_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vnni")
-  __attribute__((always_inline)) static I32x16 nibbles(I32x16 acc, Bytes64 w, Bytes64 x) {
+  __attribute__((always_inline)) static I32x16 narrow(I32x16 acc, Bytes64 w, Bytes64 x) {
     return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)};
   }
   TENON_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vnni")
   __attribute__((always_inline)) static I32x16 bytes(I32x16 acc, Bytes64 w, Bytes64 x) {
-    return nibbles(acc, w, x);
+    return narrow(acc, w, x);
   }
 };
 

@@ -172,10 +172,10 @@ inline void store_rounded_bytes(std::int8_t* p, F32x16 a) {
 inline F32x16 load_bytes(const std::int8_t* p) {
   return detail::each([=](int i) { return static_cast<float>(p[i]); });
 }
-// The sum of 32 bytes.
-inline std::int32_t sum_bytes32(const std::int8_t* p) {
+// The sum of 16 bytes.
+inline std::int32_t sum_bytes16(const std::int8_t* p) {
   std::int32_t total = 0;
-  for (int i = 0; i < 32; ++i) total += p[i];
+  for (int i = 0; i < 16; ++i) total += p[i];
   return total;
 }
 inline F32x16 to_float(I32x16 a) {
@@ -226,13 +226,14 @@ inline F32x16 float_of_bits(I32x16 a) {
   return detail::each([&](int i) { return std::bit_cast<float>(a.lane[i]); });
 }
 // Dot products of groups of four, exact: lane i of the result is acc plus the sum over group i of
-// w * x, x in [-127, 127]. For nibbles() w is in [0, 24]; for bytes() w is stored as w + 128, and
-// `kept_offset` of those 128 are left in the products (the caller starts acc accordingly).
-// `tiles` row tiles x `tokens` are the sums that the registers hold beside what the dots need.
+// w * x, x in [-127, 127]. For narrow() w is in [0, 127]; for bytes() w is stored as w + 128, and
+// unless `signs_wide` those 128 are left in the products (the caller starts acc accordingly).
+// `tiles` row tiles x `tokens` are the sums of a register tile; one token takes `streams` row
+// tiles.
 struct ByteDot {
-  static constexpr int kept_offset = 0;
-  static constexpr int tiles = 1, tokens = 1;
-  static I32x16 nibbles(I32x16 acc, Bytes64 w, Bytes64 x) { return dot(acc, w, x, 0); }
+  static constexpr bool signs_wide = true;
+  static constexpr int tiles = 1, tokens = 1, streams = 1;
+  static I32x16 narrow(I32x16 acc, Bytes64 w, Bytes64 x) { return dot(acc, w, x, 0); }
   static I32x16 bytes(I32x16 acc, Bytes64 w, Bytes64 x) { return dot(acc, w, x, 128); }
 
  private:

@@ -20,7 +20,8 @@ struct LinearTile {
   int rows = 0;
   bool accumulate = false;
 };
-// The activations [tokens, in] all tiles of a call share.
+// The activations [tokens, in] all tiles of a call share; `quantized` in groups of sixteen tokens
+// from the first on.
 struct LinearRows {
   const float* x = nullptr;
   QuantizedRows quantized;
@@ -114,18 +115,22 @@ void run_tiles(Isa isa, const LinearRows& rows, std::span<const LinearOutput<For
 // Below this many multiply-adds (some microseconds) waking other threads costs more than it saves.
 inline constexpr Dim one_thread_work = Dim{1} << 17;
 
-inline void quantize_rows(Executor& team, Isa isa, MatView<const float> x, const QuantizedRows& to,
-                          bool alone) {
-  const QuantizeRow leaf = quantize_row(isa);
-  const Dim tokens = x.extent(0), in = x.extent(1);
-  const auto some = [&](Range range) {
-    for (Dim t = range.begin; t < range.end; ++t) {
-      const Dim at = t * to.blocks;
-      leaf(x.row(t), in, to.values + at * QuantizedRows::block, to.scales + at, to.sums + at);
-    }
-  };
-  if (alone || tokens * in < one_thread_work) return some({0, tokens});
-  team.run([&](Worker worker) { some(share(tokens, worker)); });
+// Rows [first, first + count) of x as groups from `first` on; of them, only rows in `range`.
+inline void quantize_rows(QuantizeRow leaf, MatView<const float> x, const QuantizedRows& to,
+                          Dim first, Dim count, Range range) {
+  const Dim begin = (std::max)(range.begin, first), end = (std::min)(range.end, first + count);
+  for (Dim t = begin; t < end; ++t) {
+    const Dim token = (t - first) % QuantizedGroup::most;
+    const Dim start = t - token;
+    const Dim together = (std::min)(QuantizedGroup::most, first + count - start);
+    leaf(x.row(t), x.extent(1), to.group(start, together), token);
+  }
+}
+// some(range) for parts of [0, rows) on all threads, or on this one.
+template <class Some>
+void share_rows(Executor& team, Dim rows, Dim in, bool alone, Some&& some) {
+  if (alone || rows * in < one_thread_work) return some(Range{0, rows});
+  team.run([&](Worker worker) { some(share(rows, worker)); });
 }
 
 // What a group asks for, in tiles times rows of x.
@@ -149,7 +154,7 @@ void run_groups(Isa isa, const LinearRows& rows, std::span<const LinearGroup<For
     before += work;
     if (low >= high) continue;
     const Range tiles{ceil_div(low, group.count), ceil_div(high, group.count)};
-    const LinearRows mine{rows.x + group.first * rows.in, rows.quantized.at(group.first, 0),
+    const LinearRows mine{rows.x + group.first * rows.in, rows.quantized.from(group.first),
                           group.count, rows.in};
     run_tiles<Formats>(isa, mine, group.used(), activations, tiles);
   }
@@ -177,7 +182,9 @@ void linear(Executor& team, Isa isa, MatView<const float> x,
   const bool alone =
       team.threads() == 1 || tiles * tile_rows * rows.in * rows.tokens < detail::one_thread_work;
   if (quantize && activations == Activations::int8) {
-    detail::quantize_rows(team, isa, x, scratch, alone);
+    detail::share_rows(team, rows.tokens, rows.in, alone, [&](Range range) {
+      detail::quantize_rows(quantize_row(isa), x, scratch, 0, rows.tokens, range);
+    });
   }
   if (alone) return detail::run_tiles<Formats>(isa, rows, outputs, activations, {0, tiles});
   team.run([&](Worker worker) {
@@ -206,7 +213,11 @@ void linear_groups(Executor& team, Isa isa, MatView<const float> x,
   }
   const bool alone = team.threads() == 1 || work * tile_rows * rows.in < detail::one_thread_work;
   if (quantize && activations == Activations::int8) {
-    detail::quantize_rows(team, isa, x, scratch, alone);
+    detail::share_rows(team, rows.tokens, rows.in, alone, [&](Range range) {
+      for (const LinearGroup<Formats>& group : groups) {
+        detail::quantize_rows(quantize_row(isa), x, scratch, group.first, group.count, range);
+      }
+    });
   }
   if (alone) return detail::run_groups<Formats>(isa, rows, groups, activations, {0, work});
   team.run([&](Worker worker) {

@@ -25,33 +25,6 @@ TENON_LEAF inline F32x16 weights_at(Bf16, const std::byte* at) {
   return load_bf16(reinterpret_cast<const std::uint16_t*>(at));
 }
 
-// Sixteen rows' quants of k = 16 half + 4 j .. + 3 of a block, unsigned; 0 <= j < 4, half 0 or 1.
-template <class F>
-TENON_LEAF inline __attribute__((always_inline)) Bytes64 quants_at(const std::byte* block, int j,
-                                                                   int half) {
-  if constexpr (TileLayout<F>::nibbles) {
-    const Bytes64 both = load_bytes64(block + 64 * j);
-    const Bytes64 codes = half == 0 ? low_nibbles(both) : high_nibbles(both);
-    if constexpr (TileLayout<F>::floats) {
-      return e2m1_plus_12(codes);
-    } else {
-      return codes;
-    }
-  } else {
-    return load_bytes64(block + 64 * (4 * half + j));
-  }
-}
-
-// Sixteen rows' scales of a block.
-template <class F>
-TENON_LEAF inline __attribute__((always_inline)) F32x16 scales_at(const std::byte* at) {
-  if constexpr (TileLayout<F>::floats) {
-    return load_half_scales(at);
-  } else {
-    return load_half(reinterpret_cast<const std::uint16_t*>(at));
-  }
-}
-
 // sums [N][R][16] (+)= x [N tokens][count] times R row tiles of dense weights [count][16]. Per k: R
 // weight loads, N broadcasts, R * N fma.
 template <class F, int R, int N>
@@ -137,18 +110,18 @@ TENON_LEAF inline const std::byte* decode_blocks(const LinearTile& tile, Dim, Di
   using Layout = TileLayout<F>;
   const F32x16 offset = broadcast(static_cast<float>(Layout::offset));
   float* to = panel;
-  for (Dim b = first / 32; b < ceil_div(first + count, 32); ++b) {
-    const std::byte* from = tile.weights.values + b * Dim{Layout::value_bytes};
-    const std::byte* scales = tile.weights.scales + b * Dim{Layout::scale_bytes};
-    const F32x16 d = scales_at<F>(scales);
-    for (int j = 0; j < 8; ++j, to += 4 * 16) {
-      F32x16 q[4];
-      widen_bytes64(quants_at<F>(from, j % 4, j / 4), q);
-      for (int i = 0; i < 4; ++i) {
-        if constexpr (Layout::minima) {
-          store(to + 16 * i, fma(d, q[i], scales_at<F>(scales + 32)));
-        } else {
-          store(to + 16 * i, mul(d, sub(q[i], offset)));
+  for (Dim u = first / 32; u < ceil_div(first + count, 32); ++u) {
+    for (int half = 0; half < 2; ++half) {
+      const F32x16 d = scales_at<F>(tile.weights.scales, u, half);
+      for (int j = 0; j < 4; ++j, to += 4 * 16) {
+        F32x16 q[4];
+        widen_bytes64(quants_at<F>(tile.weights.values, u, j, half), q);
+        for (int i = 0; i < 4; ++i) {
+          if constexpr (Layout::kind.minima) {
+            store(to + 16 * i, fma(d, q[i], minima_at<F>(tile.weights.scales, u, half)));
+          } else {
+            store(to + 16 * i, mul(d, sub(q[i], offset)));
+          }
         }
       }
     }
@@ -178,19 +151,19 @@ struct PanelSource {
 template <class F>
 constexpr PanelSource panel_source_of() {
   constexpr Dim block = F::block;
-  constexpr Dim chunk = block > panel_room ? panel_k
-                        : block > panel_k  ? block
-                                           : panel_k / block * block;
+  constexpr Dim chunk = IntegerTiled<F> || block > panel_room ? panel_k
+                        : block > panel_k                     ? block
+                                                              : panel_k / block * block;
   if constexpr (!Tiled<F>) {
     return {decode_rows<F>, chunk, 0};
   } else {
-    constexpr Dim bytes = chunk / block * Dim{TileLayout<F>::value_bytes};
+    using Layout = TileLayout<F>;
     if constexpr (std::is_same_v<F, F32>) {
-      return {floats_of, chunk, bytes};
+      return {floats_of, chunk, chunk * Dim{Layout::value_bytes}};
     } else if constexpr (IntegerTiled<F>) {
-      return {decode_blocks<F>, chunk, bytes};
+      return {decode_blocks<F>, chunk, chunk / 32 * Dim{Layout::unit_bytes}};
     } else {
-      return {decode_dense<F>, chunk, bytes};
+      return {decode_dense<F>, chunk, chunk * Dim{Layout::value_bytes}};
     }
   }
 }

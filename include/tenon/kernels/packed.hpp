@@ -34,6 +34,13 @@ concept IntegerTiled = requires {
   TileLayout<F>::offset;
 };
 
+// What kernels on int8 activations are compiled for: many formats share a kind.
+struct BlockKind {
+  bool wide;    // quants fill eight bits; otherwise at most seven
+  bool minima;  // a minimum stands beside each scale
+  int scales;   // of 32 values: 1, or 2 where the halves have their own
+};
+
 namespace detail {
 // [k][16 rows] of numbers of `Width` bytes.
 template <std::size_t Width>
@@ -52,15 +59,16 @@ struct DenseTile {
 // [32-k block]: quants as vectors of 16 rows x 4 bytes of the row's block, scales as 16 halves
 // (then 16 halves of minima). `floats`: quants are codes of floats. A stored byte is the file's
 // byte with `Flip` applied, so that an int8 becomes the unsigned q + 128; `Offset` is what a kernel
-// subtracts from the unsigned value.
+// subtracts from the unsigned value. `unit_bytes`: of the values of 32 k.
 template <std::size_t Halves, std::size_t QuantBytes, std::uint32_t Flip, int Offset>
 struct BlockTile {
   static constexpr std::size_t value_bytes = tile_rows * QuantBytes;
   static constexpr std::size_t scale_bytes = tile_rows * 2 * Halves;
   static constexpr Dim copy_blocks = 1;
   static constexpr int offset = Offset;
+  static constexpr std::size_t unit_bytes = value_bytes;
   static constexpr bool nibbles = QuantBytes == 16;
-  static constexpr bool minima = Halves == 2;
+  static constexpr BlockKind kind{!nibbles, Halves == 2, 1};
   static constexpr bool floats = false;
   static void scatter(const std::byte* block, std::size_t row, std::byte* values,
                       std::byte* scales) {
@@ -95,8 +103,9 @@ struct Mxfp4Tile {
   static constexpr std::size_t scale_bytes = tile_rows;
   static constexpr Dim copy_blocks = 1;
   static constexpr int offset = 12;
+  static constexpr std::size_t unit_bytes = value_bytes;
   static constexpr bool nibbles = true;
-  static constexpr bool minima = false;
+  static constexpr BlockKind kind{false, false, 1};
   static constexpr bool floats = true;
   static void scatter(const std::byte* block, std::size_t row, std::byte* values,
                       std::byte* scales) {
