@@ -237,8 +237,8 @@ class MachineBounds {
   }
 
  private:
-  bool wide() const { return isa_ == tenon::Isa::avx512 || isa_ == tenon::Isa::avx512vnni; }
-  bool vnni() const { return isa_ == tenon::Isa::avx512vnni; }
+  bool wide() const { return isa_ >= tenon::Isa::avx512; }
+  bool vnni() const { return isa_ >= tenon::Isa::avx512vnni; }
   double lanes() const { return wide() ? 16 : 8; }
   double once(double& known, int threads, double each, double (MachineBounds::*work)(long) const) {
     if (known > 0) return known;

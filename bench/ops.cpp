@@ -34,7 +34,8 @@ struct Case {
 bench::MachineBounds& bounds_of(Isa isa) {
   static bench::MachineBounds all[isa_count] = {
       bench::MachineBounds(Isa::scalar), bench::MachineBounds(Isa::avx2),
-      bench::MachineBounds(Isa::avx512), bench::MachineBounds(Isa::avx512vnni)};
+      bench::MachineBounds(Isa::avx512), bench::MachineBounds(Isa::avx512vnni),
+      bench::MachineBounds(Isa::amx)};
   return all[static_cast<int>(isa)];
 }
 
@@ -108,13 +109,13 @@ void add(const Case& c) {
 }
 
 int add_all() {
-  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::avx512vnni}) {
+  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::avx512vnni, Isa::amx}) {
     if (!supported(isa)) continue;
     for (int tag = 0; tag < FormatList<Formats>::size; ++tag) {
       const bool blocks = tag >= 3;
       // One arithmetic a format: what it is used with. The other instruction sets of f32 are equal.
       const Activations activations = blocks ? Activations::int8 : Activations::f32;
-      if (isa == Isa::avx512vnni && !blocks) continue;
+      if (isa >= Isa::avx512vnni && !blocks) continue;
       if (isa != Isa::scalar) {
         for (const int threads : {1, usable_cpus()}) {
           add({"gemv", tag, activations, isa, 2048, 8192, 1, threads});

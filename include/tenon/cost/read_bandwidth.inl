@@ -15,7 +15,7 @@ TENON_INLINE double read_bandwidth(std::size_t bytes, Executor& team, Isa isa) {
   auto read = scalar::read_floats;
 #if defined(__x86_64__)
   if (isa == Isa::avx2) read = avx2::read_floats;
-  if (isa == Isa::avx512 || isa == Isa::avx512vnni) read = avx512::read_floats;
+  if (isa >= Isa::avx512) read = avx512::read_floats;
 #endif
   constexpr Dim group = 128;
   const Dim floats =

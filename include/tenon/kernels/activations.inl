@@ -11,7 +11,7 @@ namespace tenon::inline TENON_ABI {
 
 TENON_INLINE QuantizeRow quantize_row(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::avx512 || isa == Isa::avx512vnni) return avx512::quantize_row;
+  if (isa >= Isa::avx512) return avx512::quantize_row;
   if (isa == Isa::avx2) return avx2::quantize_row;
 #endif
   static_cast<void>(isa);

@@ -12,7 +12,7 @@ namespace tenon::inline TENON_ABI {
 
 TENON_INLINE const AttentionOps& attention_ops(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::avx512 || isa == Isa::avx512vnni) return avx512::attention_ops;
+  if (isa >= Isa::avx512) return avx512::attention_ops;
   if (isa == Isa::avx2) return avx2::attention_ops;
 #endif
   static_cast<void>(isa);

@@ -25,6 +25,7 @@ namespace tenon::inline TENON_ABI::avx512vnni {
 #include "int8_leaves.inl"
 #undef TENON_LEAF
 }  // namespace tenon::inline TENON_ABI::avx512vnni
+#include "amx_leaves.hpp"
 #if !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
@@ -37,6 +38,7 @@ struct EveryLinearLeaf {};
 template <class F>
 const LinearLeaf& linear_leaf(Isa isa) {
 #if defined(__x86_64__)
+  if (isa == Isa::amx) return amx::linear_leaf_of<F>;
   if (isa == Isa::avx512vnni) return avx512vnni::linear_leaf_of<F>;
   if (isa == Isa::avx512) return avx512::linear_leaf_of<F>;
   if (isa == Isa::avx2) return avx2::linear_leaf_of<F>;

@@ -4,12 +4,6 @@
 //   formats with minima then add theirs:          acc = fma(m_w, d_x * float(sum of x_q), acc)
 // Compiled once per instruction set; ByteDot is that of the surrounding namespace.
 
-// Units of 32 k per cut: the weights of a group of tiles stay in the first-level cache for a pass.
-inline constexpr Dim integer_units = 16;
-inline constexpr Dim integer_pass = 128;  // tokens of a pass, whole groups
-// A token alone streams its weights: how far ahead of their use it asks for them. The address may
-// lie past the weights, a prefetch never faults.
-inline constexpr Dim stream_ahead = 2048;
 // The float 1.5 * 2^23: its bits plus an integer below 2^22 in magnitude are it plus that integer.
 inline constexpr float integral = 12582912.0f;
 inline constexpr std::int32_t integral_bits = 0x4b400000;
@@ -109,11 +103,8 @@ TENON_LEAF inline void integer_gemv(const LinearTile* tiles, int count, const Li
 
 // The units of a cut of one row tile as the register tiles read them: a byte for every quant
 // [units][8][64], k ascending, and floats [units][scales][d, -integral d (, minimum)][16].
-inline constexpr Dim panel_bytes = integer_units * 512;
 template <BlockKind Kind>
 inline constexpr Dim unit_floats = Kind.scales*(Kind.minima ? 3 : 2) * tile_rows;
-template <BlockKind Kind>
-inline constexpr Dim panel_floats = integer_units* unit_floats<Kind>;
 
 // Lays out units [first, first + count); returns where the bytes are: in the tile itself when that
 // holds them as they are needed.
@@ -219,48 +210,71 @@ TENON_LEAF inline void integer_rest(int tokens, const std::byte* const* bytes,
   integer_tile<Kind, R, N>(bytes, floats, kept, x, units, sums);
 }
 
-// Any number of tokens times at most R row tiles.
-template <BlockKind Kind, int R>
-TENON_LEAF inline void integer_gemm(const LinearTile* tiles, int count, const LinearRows& rows,
-                                    const SpreadFormat& format) {
-  if constexpr (R > 1) {
-    if (count <= R / 2) return integer_gemm<Kind, R / 2>(tiles, count, rows, format);
+// How a group of tokens meets the weights of a cut: here in register tiles, sums [count][R][16]. A
+// cut is `units` of 32 k, so that the weights stay in the first-level cache for a pass of tokens.
+template <BlockKind Kind>
+struct RegisterTiles {
+  static constexpr int tiles = ByteDot::tiles;
+  static constexpr Dim units = 16, pass = 128;
+  template <int R>
+  TENON_LEAF void multiply(const std::byte* const* bytes, const float* const* floats,
+                           std::int32_t kept, const QuantizedGroup& x, Dim units, float* sums) {
+    for (Dim n = 0; n < x.count; n += ByteDot::tokens) {
+      integer_rest<Kind, R, ByteDot::tokens>(static_cast<int>(x.count - n), bytes, floats, kept,
+                                             x.from_token(n), units, sums + n * R * 16);
+    }
   }
-  alignas(64) std::byte byte_panel[R * panel_bytes];
-  alignas(64) float float_panel[R * panel_floats<Kind>];
-  alignas(64) float sums[integer_pass * R * 16];
+};
+
+// Any number of tokens times at most R row tiles.
+template <BlockKind Kind, int R, class Unit>
+TENON_LEAF inline void integer_gemm(Unit& unit, const LinearTile* tiles, int count,
+                                    const LinearRows& rows, const SpreadFormat& format) {
+  if constexpr (R > 1) {
+    if (count <= R / 2) return integer_gemm<Kind, R / 2>(unit, tiles, count, rows, format);
+  }
+  constexpr Dim bytes_room = Unit::units * 512, floats_room = Unit::units * unit_floats<Kind>;
+  alignas(64) std::byte byte_panel[R * bytes_room];
+  alignas(64) float float_panel[R * floats_room];
+  alignas(64) float sums[Unit::pass * R * 16];
   const Dim units = rows.quantized.blocks;
-  for (Dim t0 = 0; t0 < rows.tokens; t0 += integer_pass) {
-    const Dim tokens = (std::min)(integer_pass, rows.tokens - t0);
+  for (Dim t0 = 0; t0 < rows.tokens; t0 += Unit::pass) {
+    const Dim tokens = (std::min)(Unit::pass, rows.tokens - t0);
     std::memset(sums, 0, static_cast<std::size_t>(tokens) * R * 64);
-    for (Dim u = 0; u < units; u += integer_units) {
-      const Dim depth = (std::min)(integer_units, units - u);
+    for (Dim u = 0; u < units; u += Unit::units) {
+      const Dim depth = (std::min)(Unit::units, units - u);
       const std::byte* bytes[R];
       const float* floats[R];
       for (int r = 0; r < R; ++r) {  // tiles missing from the group repeat the first
         bytes[r] = bytes[0];
-        floats[r] = float_panel + (r < count ? r * panel_floats<Kind> : 0);
+        floats[r] = float_panel + (r < count ? r * floats_room : 0);
         if (r >= count) continue;
-        bytes[r] = format.spread(tiles[r].weights, u, depth, byte_panel + r * panel_bytes,
-                                 float_panel + r * panel_floats<Kind>);
+        bytes[r] = format.spread(tiles[r].weights, u, depth, byte_panel + r * bytes_room,
+                                 float_panel + r * floats_room);
       }
-      const Dim next = (u + integer_units) * format.unit_bytes;
-      const Dim ahead = u + 2 * integer_units <= units ? integer_units * format.unit_bytes : 0;
+      const Dim next = (u + Unit::units) * format.unit_bytes;
+      const Dim ahead = u + 2 * Unit::units <= units ? Unit::units * format.unit_bytes : 0;
       for (Dim t = 0; t < tokens; t += QuantizedGroup::most) {
         const Dim together = (std::min)(QuantizedGroup::most, tokens - t);
-        const QuantizedGroup x = rows.quantized.group(t0 + t, together).from_block(u);
         prefetch_part(tiles, count, next, ahead, t / QuantizedGroup::most,
                       ceil_div(tokens, QuantizedGroup::most));
-        for (Dim n = 0; n < together; n += ByteDot::tokens) {
-          integer_rest<Kind, R, ByteDot::tokens>(static_cast<int>(together - n), bytes, floats,
-                                                 format.kept, x.from_token(n), depth,
-                                                 sums + (t + n) * R * 16);
-        }
+        unit.template multiply<R>(bytes, floats, format.kept,
+                                  rows.quantized.group(t0 + t, together).from_block(u), depth,
+                                  sums + t * R * 16);
       }
     }
     for (Dim t = 0; t < tokens; ++t) {
       for (int r = 0; r < count; ++r) finish(tiles[r], t0 + t, sums + (t * R + r) * 16);
     }
+  }
+}
+// All tiles of a call.
+template <BlockKind Kind, class Unit>
+TENON_LEAF inline void integer_gemms(Unit unit, const LinearTile* tiles, int count,
+                                     const LinearRows& rows, const SpreadFormat& format) {
+  constexpr int most = Unit::tiles;
+  for (; count > 0; tiles += most, count -= most) {
+    integer_gemm<Kind, most>(unit, tiles, (std::min)(count, most), rows, format);
   }
 }
 
@@ -274,10 +288,8 @@ TENON_LEAF inline void linear_int8(const LinearTile* tiles, int count, const Lin
     return;
   }
   static constexpr SpreadFormat format{spread<F>, kept_offset<F>, TileLayout<F>::unit_bytes};
-  constexpr int most = ByteDot::tiles;
-  for (; count > 0; tiles += most, count -= most) {
-    integer_gemm<TileLayout<F>::kind, most>(tiles, (std::min)(count, most), rows, format);
-  }
+  constexpr BlockKind kind = TileLayout<F>::kind;
+  integer_gemms<kind>(RegisterTiles<kind>{}, tiles, count, rows, format);
 }
 
 template <class F>

@@ -2,6 +2,10 @@
 // Which instruction set the leaves run on: the best this machine has, or the one TENON_ISA names.
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #endif
 
 #include <cstdlib>
@@ -11,13 +15,32 @@
 
 namespace tenon::inline TENON_ABI {
 
-enum class Isa { scalar, avx2, avx512, avx512vnni };
-inline constexpr int isa_count = 4;
+// In ascending order: each includes the ones before it.
+enum class Isa { scalar, avx2, avx512, avx512vnni, amx };
+inline constexpr int isa_count = 5;
 
 constexpr std::string_view name_of(Isa isa) {
-  constexpr std::string_view names[] = {"scalar", "avx2", "avx512", "avx512vnni"};
+  constexpr std::string_view names[] = {"scalar", "avx2", "avx512", "avx512vnni", "amx"};
   return names[static_cast<int>(isa)];
 }
+
+namespace detail {
+// Whether there is a matrix unit for int8 that the system lets this process use; Linux wants to be
+// asked once, because a thread that uses it has eight more kilobytes to save.
+inline bool may_use_amx() {
+#if defined(__x86_64__) && defined(__linux__) && defined(SYS_arch_prctl)
+  constexpr long request_permission = 0x1023, tile_data = 18;
+  static const bool granted = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    const bool present = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 24 & 3) == 3;
+    return present && ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+  }();
+  return granted;
+#else
+  return false;
+#endif
+}
+}  // namespace detail
 
 // True when this machine can run leaves of `isa`.
 inline bool supported(Isa isa) {
@@ -38,6 +61,8 @@ inline bool supported(Isa isa) {
       return avx512;
     case Isa::avx512vnni:
       return avx512 && __builtin_cpu_supports("avx512vnni");
+    case Isa::amx:
+      return avx512 && __builtin_cpu_supports("avx512vnni") && detail::may_use_amx();
   }
   return false;
 #else
@@ -54,7 +79,8 @@ inline Isa choose_isa() {
     if (forced == nullptr ? supported(isa) : name_of(isa) == forced && supported(isa)) return isa;
   }
   fail<RequestError>(
-      "TENON_ISA must be one of scalar, avx2, avx512, avx512vnni that this machine supports, it is "
+      "TENON_ISA must be one of scalar, avx2, avx512, avx512vnni, amx that this machine supports, "
+      "it is "
       "\"",
       printable(forced == nullptr ? "" : forced), "\"; unset it to use the best");
 }

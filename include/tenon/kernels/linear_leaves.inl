@@ -25,9 +25,13 @@ TENON_LEAF inline F32x16 weights_at(Bf16, const std::byte* at) {
   return load_bf16(reinterpret_cast<const std::uint16_t*>(at));
 }
 
+// A token alone streams its weights: how far ahead of their use it asks for them. The address may
+// lie past the weights, a prefetch never faults.
+inline constexpr Dim stream_ahead = 2048;
+
 // sums [N][R][16] (+)= x [N tokens][count] times R row tiles of dense weights [count][16]. Per k: R
-// weight loads, N broadcasts, R * N fma.
-template <class F, int R, int N>
+// weight loads, N broadcasts, R * N fma. `Ahead` bytes are asked for ahead of their use.
+template <class F, int R, int N, Dim Ahead = 0>
 TENON_LEAF inline void dense_tile(const std::byte* const* weights, const float* x, Dim x_stride,
                                   Dim count, bool first, float* sums) {
   F32x16 acc[N * R];
@@ -41,10 +45,12 @@ TENON_LEAF inline void dense_tile(const std::byte* const* weights, const float* 
     for (int i = 0; i < N * R; ++i) acc[i] = load(sums + 16 * i);
   }
   for (Dim k = 0; k < count; ++k) {
+    constexpr Dim bytes = TileLayout<F>::value_bytes;
     F32x16 w[R];
     TENON_UNROLL
     for (int r = 0; r < R; ++r) {
-      w[r] = weights_at(F{}, from[r] + k * Dim{TileLayout<F>::value_bytes});
+      if (Ahead > 0 && k % (64 / bytes) == 0) __builtin_prefetch(from[r] + k * bytes + Ahead);
+      w[r] = weights_at(F{}, from[r] + k * bytes);
     }
     TENON_UNROLL
     for (int n = 0; n < N; ++n) {
@@ -81,7 +87,7 @@ TENON_LEAF inline void gemv_group(const LinearTile* tiles, int count, const Line
   const std::byte* weights[R];
   for (int r = 0; r < R; ++r) weights[r] = tiles[r < count ? r : 0].weights.values;
   alignas(64) float sums[R * 16];
-  dense_tile<F, R, 1>(weights, rows.x, 0, rows.in, true, sums);
+  dense_tile<F, R, 1, stream_ahead>(weights, rows.x, 0, rows.in, true, sums);
   for (int r = 0; r < count; ++r) finish(tiles[r], 0, sums + 16 * r);
 }
 

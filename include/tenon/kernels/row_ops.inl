@@ -11,7 +11,7 @@ namespace tenon::inline TENON_ABI {
 
 TENON_INLINE const RowOps& row_ops(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::avx512 || isa == Isa::avx512vnni) return avx512::row_ops;
+  if (isa >= Isa::avx512) return avx512::row_ops;
   if (isa == Isa::avx2) return avx2::row_ops;
 #endif
   static_cast<void>(isa);
