@@ -5,14 +5,12 @@
 
 #include "../examples/command_line.hpp"
 #include "tenon/io/gguf_writer.hpp"
-#include "tenon/quant/any_of.hpp"
-#include "tenon/quant/blocks.hpp"
-#include "tenon/quant/dense.hpp"
+#include "tenon/quant/gguf_formats.hpp"
 
 namespace {
 
 using namespace tenon;
-using Formats = AnyOf<F32, F16, Bf16, Q8_0, Q4_0, Q4_1>;
+using Formats = GgufFormats;
 
 struct Shape {
   std::string_view name;
@@ -153,7 +151,7 @@ int main(int argc, char** argv) {
   app.add_option("--shape", shape,
                  "llama-1b, smol-135m, small-50m, stories-260k, deep-64 or deep-128")
       ->capture_default_str();
-  app.add_option("--format", format, "of the matrices: f32, f16, bf16, q8_0, q4_0 or q4_1")
+  app.add_option("--format", format, "of the matrices: one of " + FormatList<Formats>::names())
       ->capture_default_str();
   return run_program(app, argc, argv, [&] { synthesize(out, shape, format); });
 }

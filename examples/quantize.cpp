@@ -3,25 +3,34 @@
 #include <iostream>
 #include <tenon/io/gguf.hpp>
 #include <tenon/io/gguf_writer.hpp>
-#include <tenon/quant/any_of.hpp>
-#include <tenon/quant/blocks.hpp>
-#include <tenon/quant/dense.hpp>
+#include <tenon/quant/gguf_formats.hpp>
 
 #include "command_line.hpp"
 
 namespace {
 
 using Readable = tenon::AnyOf<tenon::F32, tenon::F16, tenon::Bf16>;
-using Writable =
-    tenon::AnyOf<tenon::F32, tenon::F16, tenon::Bf16, tenon::Q8_0, tenon::Q4_0, tenon::Q4_1>;
+using Writable = tenon::GgufFormats;
 
 // The number by which GGUF metadata names the format that most matrices have.
 std::uint32_t file_type(std::string_view format) {
-  if (format == "f32") return 0;
-  if (format == "f16") return 1;
-  if (format == "q4_0") return 2;
-  if (format == "q4_1") return 3;
-  return format == "q8_0" ? 7 : 32;
+  constexpr std::pair<std::string_view, std::uint32_t> types[] = {
+      {"f32", 0},   {"f16", 1},   {"q4_0", 2},    {"q4_1", 3},  {"q8_0", 7},
+      {"q5_0", 8},  {"q5_1", 9},  {"q2_K", 10},   {"q3_K", 11}, {"q4_K", 14},
+      {"q5_K", 16}, {"q6_K", 18}, {"iq4_nl", 25}, {"bf16", 32}, {"mxfp4", 38}};
+  for (const auto& [name, number] : types) {
+    if (name == format) return number;
+  }
+  return 0;
+}
+
+// Row r of a matrix stored in the readable format with that tag, as floats.
+void decode(int tag, const tenon::TensorInfo& tensor, tenon::Dim r, std::vector<float>& row) {
+  const auto columns = static_cast<tenon::Dim>(row.size());
+  tenon::FormatList<Readable>::visit(tag, [&]<class From>(From) {
+    const std::size_t at = static_cast<std::size_t>(r) * tenon::row_bytes<From>(columns);
+    From::decode(tensor.data.data() + at, columns, row.data());
+  });
 }
 
 // Matrices whose rows fill whole blocks are converted; everything else stays as it is.
@@ -47,14 +56,11 @@ void quantize(const std::string& in, const std::string& out, const std::string& 
       std::vector<float> row(static_cast<std::size_t>(columns));
       auto& bytes =
           converted.emplace_back(static_cast<std::size_t>(rows) * tenon::row_bytes<To>(columns));
-      tenon::FormatList<Readable>::visit(source, [&]<class From>(From) {
-        for (tenon::Dim r = 0; r < rows; ++r) {
-          const auto i = static_cast<std::size_t>(r);
-          From::decode(tensor.data.data() + i * tenon::row_bytes<From>(columns), columns,
-                       row.data());
-          To::encode(row.data(), columns, bytes.data() + i * tenon::row_bytes<To>(columns));
-        }
-      });
+      for (tenon::Dim r = 0; r < rows; ++r) {
+        decode(source, tensor, r, row);
+        To::encode(row.data(), columns,
+                   bytes.data() + static_cast<std::size_t>(r) * tenon::row_bytes<To>(columns));
+      }
       tensor.ggml_type = To::ggml_type;
       tensor.data = bytes;
     }
@@ -72,6 +78,6 @@ int main(int argc, char** argv) {
   CLI::App app("Rewrites the matrices of a model file in another format.", "quantize");
   app.add_option("IN", in, "a .gguf file")->required();
   app.add_option("OUT", out, "the .gguf file to write")->required();
-  app.add_option("FORMAT", format, "f32, f16, bf16, q8_0, q4_0 or q4_1")->required();
+  app.add_option("FORMAT", format, "one of " + tenon::FormatList<Writable>::names())->required();
   return run_program(app, argc, argv, [&] { quantize(in, out, format); });
 }

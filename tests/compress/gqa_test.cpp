@@ -255,8 +255,8 @@ TEST_CASE("what to_gqa refuses") {
         s.edit("blk.0.attn_v.weight").shape = {32, 128};
       },
       {"blk.0.attn_v.weight", "[64, 64]", "[32, 128]"});
-  refused([](auto& s) { s.edit("blk.0.attn_v.weight").ggml_type = 14; },
-          {"blk.0.attn_v.weight", "ggml type 14"});
+  refused([](auto& s) { s.edit("blk.0.attn_v.weight").ggml_type = 16; },
+          {"blk.0.attn_v.weight", "ggml type 16"});
   refused([](auto& s) { s.put("llama.attention.head_count_kv", 3); }, {"multiple"});
   refused(
       [](auto& s) {

@@ -119,6 +119,17 @@ gives "$alone" "$bin/score" "$model" --text-file "$work/text" --perplexity --log
 "$bin/quickstart" "$model" 'One day' | grep '^One day' > /dev/null || complain 'quickstart with a prompt'
 "$bin/quantize" "$model" "$work/out.gguf" q4_0 > /dev/null && "$bin/inspect" "$work/out.gguf" > /dev/null || complain quantize
 
+# Every block format can be written and run; rows that do not fill its blocks stay as they are.
+if [[ -f $shared/models/trained/story-gqa.gguf ]]; then
+  for format in q5_0 q5_1 q2_K q3_K q4_K q5_K q6_K iq4_nl; do
+    "$bin/quantize" "$shared/models/trained/story-gqa.gguf" "$work/out.gguf" "$format" > "$work/out" || complain "quantize $format"
+    [[ ! -s $work/out ]] || complain "quantize $format: $(cat "$work/out")"
+    "$bin/generate" "$work/out.gguf" --max-tokens 5 > /dev/null || complain "generate after quantize $format"
+  done
+  "$bin/quantize" "$shared/models/stories260K.gguf" "$work/out.gguf" q4_K > "$work/out" || complain 'quantize narrow rows'
+  grep -q '^blk.0.attn_q.weight: kept as it is$' "$work/out" || complain "quantize narrow rows: $(cat "$work/out")"
+fi
+
 # Cache bytes from types alone. 36 layers: 2 x 8 heads x 128 values x 2 bytes each; against 12 layers
 # of 1024 rows and one that keeps all, each row 2 x 128 values of 34 bytes in 32, a page number per 16.
 gives '36 layers     per token B      fixed B    at 2048, B    at 8192, B

@@ -70,6 +70,32 @@ TEST_CASE("stories260K quantized: exact weights, and int8 activations", "[golden
   }
 }
 
+TEST_CASE("llama-256 with K-quants: exact weights", "[golden]") {
+  for (const std::string name : {"llama-256-q4_k_m", "llama-256-q6_k"}) {
+    const auto file = shared_file("models/quant/" + name + ".gguf");
+    if (file.empty()) return;
+    const AnyModel model(zoo::Llama<>::bind(Gguf::open(file)));
+    const auto folder = file.parent_path() / "expected";
+    const auto expected = reference::json_file(folder / "llama-256.json").at(name);
+    const std::vector<Token> ids = expected.at("prompt_ids");
+    const Logits want = reference::safetensor(folder / (name + ".safetensors"), "logits_dequant");
+    AnySession session = open(model, "f32", Activations::f32);
+    INFO(name);
+    CHECK(reference::largest_difference(reference::logits(session, ids, 64), want) <= 3e-4);
+    const std::vector<Token> greedy = expected.at("greedy_dequant_ids");
+    CHECK(greedy.size() == 32);
+    CHECK(reference::greedy(session, ids, greedy.size()) == greedy);
+  }
+}
+
+TEST_CASE("llama-256 with every type: what tenon cannot compute with is named", "[golden]") {
+  const auto file = shared_file("models/quant/llama-256-mixed.gguf");
+  if (file.empty()) return;
+  CHECK_THROWS_WITH(zoo::Llama<>::bind(Gguf::open(file)),
+                    Catch::Contains("blk.0.ffn_gate.weight must be stored as one of f32") &&
+                        Catch::Contains("it is iq4_xs"));
+}
+
 TEST_CASE("trained story models: logits, greedy ids, perplexity", "[golden]") {
   for (const std::string name : {"story-gqa", "story-draft", "story-mha"}) {
     golden::check_trained(name, [](const Gguf& file) { return zoo::Llama<>::bind(file); });

@@ -3,13 +3,11 @@
 
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "catch.hpp"
+#include "quant/safetensors.hpp"
 #include "shared_data.hpp"
 #include "tenon/io/gguf.hpp"
 #include "tenon/quant/any_of.hpp"
@@ -17,36 +15,6 @@
 #include "tenon/quant/mxfp4.hpp"
 
 using namespace tenon;
-
-namespace {
-
-// One tensor of a safetensors file as the bytes it holds.
-class Tensors {
- public:
-  explicit Tensors(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::uint64_t header = 0;
-    file.read(reinterpret_cast<char*>(&header), 8);
-    std::string text(header, ' ');
-    file.read(text.data(), static_cast<std::streamsize>(header));
-    names_ = nlohmann::json::parse(text);
-    data_.assign(std::istreambuf_iterator<char>(file), {});
-  }
-  bool contains(const std::string& name) const { return names_.contains(name); }
-  template <class T>
-  std::vector<T> get(const std::string& name) const {
-    const auto range = names_.at(name).at("data_offsets").get<std::array<std::size_t, 2>>();
-    std::vector<T> values((range[1] - range[0]) / sizeof(T));
-    std::memcpy(values.data(), data_.data() + range[0], values.size() * sizeof(T));
-    return values;
-  }
-
- private:
-  nlohmann::json names_;
-  std::vector<char> data_;
-};
-
-}  // namespace
 
 TEMPLATE_TEST_CASE("blocks: the reference quantizer's bytes and values", "[quant]", Q8_0, Q4_0,
                    Q4_1, Bf16, Mxfp4) {

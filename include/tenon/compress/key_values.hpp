@@ -7,9 +7,7 @@
 #include "../cache/contiguous.hpp"
 #include "../mixer/gqa.hpp"
 #include "../model/config_storage.hpp"
-#include "../quant/any_of.hpp"
-#include "../quant/blocks.hpp"
-#include "../quant/dense.hpp"
+#include "../quant/gguf_formats.hpp"
 #include "conversion.hpp"
 #include "mixer_inputs.hpp"
 
@@ -51,7 +49,6 @@ inline std::string in_layer(int layer, std::string_view name) {
 // it is stored otherwise.
 inline std::vector<float> read_tensor(const TensorSource& source, const std::string& name,
                                       const std::vector<Dim>& shape) {
-  using Readable = AnyOf<F32, F16, Bf16, Q8_0, Q4_0, Q4_1>;
   const TensorInfo* tensor = source.find(name);
   if (tensor == nullptr) {
     fail<LoadError>(source.origin(), ": tensor ", name,
@@ -63,17 +60,17 @@ inline std::vector<float> read_tensor(const TensorSource& source, const std::str
                      " by the metadata, the file has ", shape_text(tensor->shape),
                      "; metadata and tensors do not belong together");
   }
-  const int tag = tag_of_ggml_type<Readable>(tensor->ggml_type);
+  const int tag = tag_of_ggml_type<GgufFormats>(tensor->ggml_type);
   if (tag < 0) {
     fail<ShapeError>(source.origin(), ": tensor ", name, " must be stored as one of ",
-                     FormatList<Readable>::names(), " to be converted, it is of ggml type ",
+                     FormatList<GgufFormats>::names(), " to be converted, it is of ggml type ",
                      tensor->ggml_type, "; convert a less quantized file");
   }
   const Dim columns = shape.back();
   const Dim rows = shape.size() == 1 ? 1 : shape[0];
   std::vector<float> values(
       checked_multiply(static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)));
-  FormatList<Readable>::visit(tag, [&]<class F>(F) {
+  FormatList<GgufFormats>::visit(tag, [&]<class F>(F) {
     for (Dim r = 0; r < rows; ++r) {
       decode_part<F>(tensor->data.data() + static_cast<std::size_t>(r) * row_bytes<F>(columns), 0,
                      columns, values.data() + r * columns);

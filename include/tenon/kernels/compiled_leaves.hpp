@@ -4,6 +4,9 @@
 
 #include "../quant/blocks.hpp"
 #include "../quant/dense.hpp"
+#include "../quant/five_bits.hpp"
+#include "../quant/iq4_nl.hpp"
+#include "../quant/k_quants.hpp"
 #include "../quant/mxfp4.hpp"
 #include "isa.hpp"
 
@@ -17,7 +20,9 @@ const LinearLeaf& linear_leaf(Isa isa);
 template <class F>
 concept CompiledLeaf = std::same_as<F, F32> || std::same_as<F, F16> || std::same_as<F, Bf16> ||
     std::same_as<F, Q8_0> || std::same_as<F, Q4_0> || std::same_as<F, Q4_1> ||
-    std::same_as<F, Mxfp4>;
+    std::same_as<F, Mxfp4> || std::same_as<F, Q5_0> || std::same_as<F, Q5_1> ||
+    std::same_as<F, Q2_K> || std::same_as<F, Q3_K> || std::same_as<F, Q4_K> ||
+    std::same_as<F, Q5_K> || std::same_as<F, Q6_K> || std::same_as<F, IQ4_NL>;
 
 // One sentence where a program cannot have F's leaves: they are neither in the library nor are
 // those of every format included, which is where EveryLinearLeaf is complete.
@@ -41,6 +46,14 @@ extern template const LinearLeaf& linear_leaf<Q8_0>(Isa);
 extern template const LinearLeaf& linear_leaf<Q4_0>(Isa);
 extern template const LinearLeaf& linear_leaf<Q4_1>(Isa);
 extern template const LinearLeaf& linear_leaf<Mxfp4>(Isa);
+extern template const LinearLeaf& linear_leaf<Q5_0>(Isa);
+extern template const LinearLeaf& linear_leaf<Q5_1>(Isa);
+extern template const LinearLeaf& linear_leaf<Q2_K>(Isa);
+extern template const LinearLeaf& linear_leaf<Q3_K>(Isa);
+extern template const LinearLeaf& linear_leaf<Q4_K>(Isa);
+extern template const LinearLeaf& linear_leaf<Q5_K>(Isa);
+extern template const LinearLeaf& linear_leaf<Q6_K>(Isa);
+extern template const LinearLeaf& linear_leaf<IQ4_NL>(Isa);
 #endif
 
 }  // namespace tenon::inline TENON_ABI

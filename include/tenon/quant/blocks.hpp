@@ -7,6 +7,7 @@
 
 #include "format.hpp"
 #include "half.hpp"
+#include "rounding.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -31,10 +32,6 @@ inline int high_nibble(std::byte b) {
 inline std::byte nibbles(float low, float high) {
   const auto q = [](float x) { return x > 0 ? static_cast<int>((std::min)(x, 15.0f)) : 0; };
   return static_cast<std::byte>(q(low) | q(high) << 4);
-}
-// x * y + c with both roundings, also where the compiler would contract to one.
-inline float multiply_then_add(float x, float y, float c) {
-  return static_cast<float>(static_cast<double>(x) * static_cast<double>(y)) + c;
 }
 }  // namespace detail
 

@@ -9,7 +9,6 @@
 #include "../model/interleave.hpp"
 #include "../nn/moe.hpp"
 #include "../nn/norm.hpp"
-#include "../quant/mxfp4.hpp"
 #include "formats.hpp"
 
 namespace tenon::inline TENON_ABI::zoo {
@@ -25,7 +24,7 @@ using GptOssLayer =
           RmsNorm, PreNormNamed<"attn_norm", "post_attention_norm">>;
 
 template <class Window = Ring<CacheFormats>, class Cache = Contiguous<CacheFormats>,
-          class Formats = AnyOf<F32, F16, Bf16, Q8_0, Mxfp4>>
+          class Formats = WeightFormats>
 using GptOss = Decoder<Kinds<GptOssLayer<SlidingWindow, Window>, GptOssLayer<Causal, Cache>>,
                        gpt_oss_plan, Formats>;
 

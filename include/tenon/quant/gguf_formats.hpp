@@ -1,0 +1,17 @@
+#pragma once
+// The number formats of GGUF that tenon computes with.
+#include "any_of.hpp"
+#include "blocks.hpp"
+#include "dense.hpp"
+#include "five_bits.hpp"
+#include "iq4_nl.hpp"
+#include "k_quants.hpp"
+#include "mxfp4.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// Each can be read from a file, written to one, and multiplied with.
+using GgufFormats = AnyOf<F32, F16, Bf16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, Q5_K,
+                          Q6_K, IQ4_NL, Mxfp4>;
+
+}  // namespace tenon::inline TENON_ABI
