@@ -42,7 +42,7 @@ template <BlockKind Kind>
 class MatrixTiles {
  public:
   static constexpr int tiles = 4;
-  static constexpr Dim units = 8, pass = 256;
+  static constexpr Dim cut = 8, pass = 256;
 
   template <int R>
   TENON_AMX void multiply(const std::byte* const* bytes, const float* const* floats, std::int32_t,

@@ -211,11 +211,12 @@ TENON_LEAF inline void integer_rest(int tokens, const std::byte* const* bytes,
 }
 
 // How a group of tokens meets the weights of a cut: here in register tiles, sums [count][R][16]. A
-// cut is `units` of 32 k, so that the weights stay in the first-level cache for a pass of tokens.
+// cut is `cut` units of 32 k, so that the weights stay in the first-level cache for a pass of
+// tokens.
 template <BlockKind Kind>
 struct RegisterTiles {
   static constexpr int tiles = ByteDot::tiles;
-  static constexpr Dim units = 16, pass = 128;
+  static constexpr Dim cut = 16, pass = 128;
   template <int R>
   TENON_LEAF void multiply(const std::byte* const* bytes, const float* const* floats,
                            std::int32_t kept, const QuantizedGroup& x, Dim units, float* sums) {
@@ -233,7 +234,7 @@ TENON_LEAF inline void integer_gemm(Unit& unit, const LinearTile* tiles, int cou
   if constexpr (R > 1) {
     if (count <= R / 2) return integer_gemm<Kind, R / 2>(unit, tiles, count, rows, format);
   }
-  constexpr Dim bytes_room = Unit::units * 512, floats_room = Unit::units * unit_floats<Kind>;
+  constexpr Dim bytes_room = Unit::cut * 512, floats_room = Unit::cut * unit_floats<Kind>;
   alignas(64) std::byte byte_panel[R * bytes_room];
   alignas(64) float float_panel[R * floats_room];
   alignas(64) float sums[Unit::pass * R * 16];
@@ -241,8 +242,8 @@ TENON_LEAF inline void integer_gemm(Unit& unit, const LinearTile* tiles, int cou
   for (Dim t0 = 0; t0 < rows.tokens; t0 += Unit::pass) {
     const Dim tokens = (std::min)(Unit::pass, rows.tokens - t0);
     std::memset(sums, 0, static_cast<std::size_t>(tokens) * R * 64);
-    for (Dim u = 0; u < units; u += Unit::units) {
-      const Dim depth = (std::min)(Unit::units, units - u);
+    for (Dim u = 0; u < units; u += Unit::cut) {
+      const Dim depth = (std::min)(Unit::cut, units - u);
       const std::byte* bytes[R];
       const float* floats[R];
       for (int r = 0; r < R; ++r) {  // tiles missing from the group repeat the first
@@ -252,8 +253,8 @@ TENON_LEAF inline void integer_gemm(Unit& unit, const LinearTile* tiles, int cou
         bytes[r] = format.spread(tiles[r].weights, u, depth, byte_panel + r * bytes_room,
                                  float_panel + r * floats_room);
       }
-      const Dim next = (u + Unit::units) * format.unit_bytes;
-      const Dim ahead = u + 2 * Unit::units <= units ? Unit::units * format.unit_bytes : 0;
+      const Dim next = (u + Unit::cut) * format.unit_bytes;
+      const Dim ahead = u + 2 * Unit::cut <= units ? Unit::cut * format.unit_bytes : 0;
       for (Dim t = 0; t < tokens; t += QuantizedGroup::most) {
         const Dim together = (std::min)(QuantizedGroup::most, tokens - t);
         prefetch_part(tiles, count, next, ahead, t / QuantizedGroup::most,
