@@ -301,7 +301,7 @@ void complete(Options& o, int trained) {
   }
 }
 
-void print_json(const Options& o, const Gguf& file, const AnyModel& model,
+void print_json(const Options& o, const Gguf& file, const AnyModel& model, bool in_blocks,
                 const std::vector<Result>& results) {
   bench::Json json;
   json.begin('{')
@@ -310,7 +310,8 @@ void print_json(const Options& o, const Gguf& file, const AnyModel& model,
            message(TENON_VERSION_MAJOR, ".", TENON_VERSION_MINOR, ".", TENON_VERSION_PATCH));
   json.put("cpu", bench::cpu_model()).put("isa", name_of(choose_isa()));
   json.put("model", o.model).put("architecture", file.metadata().text("general.architecture"));
-  json.put("weight_bytes", model.bytes()).put("cache", o.cache).begin('[', "results");
+  json.put("weight_bytes", model.bytes()).put("cache", o.cache);
+  json.put("arithmetic", in_blocks ? "int8" : "f32").begin('[', "results");
   for (const Result& r : results) {
     json.begin('{').put("test", r.test).put("threads", r.threads).put("sequences", r.sequences);
     json.put("depth", r.depth).put("tokens", r.tokens).put("tokens_per_second", r.rate());
@@ -351,7 +352,7 @@ void run(Options& o) {
     if (o.steps == 0) continue;
     for (const int sequences : o.sequences) bench.decode_all(team, sequences);
   }
-  if (o.json) print_json(o, file, model, bench.results());
+  if (o.json) print_json(o, file, model, matrices.blocks, bench.results());
 }
 
 }  // namespace
