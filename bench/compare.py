@@ -37,8 +37,8 @@ FLAGS = [
     "-DLLAMA_BUILD_EXAMPLES=OFF",
     "-DLLAMA_BUILD_TESTS=OFF",
     "-DLLAMA_BUILD_SERVER=OFF",
-    f"-DCMAKE_CXX_FLAGS=-include '{ROOT / 'bench/peer_tiles.hpp'}'",
 ]
+TILES = ROOT / "bench/peer_tiles.hpp"  # says what it is for
 
 
 def peer_command(folder, jobs):
@@ -47,7 +47,7 @@ def peer_command(folder, jobs):
     python = folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     source, build = folder / "source", folder / "build"
     env = dict(os.environ, PYTHONPATH=str(source), LLAMA_CPP_LIB_PATH=str(build / "bin"))
-    wanted = "\n".join([PEER, NEEDS, *FLAGS]) + "\n"
+    wanted = "\n".join([PEER, NEEDS, *FLAGS, TILES.read_text()])
     stamp, log = folder / "built.txt", folder / "build.log"
     if stamp.is_file() and stamp.read_text() == wanted:
         return python, env
@@ -73,7 +73,9 @@ def peer_command(folder, jobs):
             safe = dict(filter="data") if hasattr(tarfile, "data_filter") else {}
             archive.extractall(folder, **safe)
         (folder / top).rename(source)
-        step("cmake", "-S", source / "vendor/llama.cpp", "-B", build, *FLAGS)
+        shutil.copy(TILES, folder)
+        first = f"-DCMAKE_CXX_FLAGS=-include '{folder / TILES.name}'"
+        step("cmake", "-S", source / "vendor/llama.cpp", "-B", build, *FLAGS, first)
         step("cmake", "--build", build, "--target", "llama", "--parallel", jobs)
     stamp.write_text(wanted)
     return python, env
