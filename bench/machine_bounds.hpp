@@ -2,6 +2,7 @@
 // What this machine can do at most: the bounds benchmarks print their results against. Measured
 // with loops that do nothing else, on the calling thread plus threads - 1 more.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "amx_peak.hpp"
 #include "tenon/core/memory.hpp"
 #include "tenon/kernels/isa.hpp"
 #include "tenon/kernels/lanes_avx2.hpp"
@@ -182,72 +184,119 @@ inline double thread_seconds() {
   return std::chrono::duration<double>(now).count();
 #endif
 }
-// Seconds of the slowest of `threads` threads in work(i), the best of `tries`.
+inline double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+// Seconds that `threads` threads took for work(i), begun together: from the first start to the last
+// end by the wall clock, and the processor time of the slowest. Each is the best of `tries`.
+struct Seconds {
+  double wall = 1e30, thread = 1e30;
+};
 template <class Work>
-double best_seconds(int threads, int tries, Work work) {
-  double best = 1e30;
-  std::vector<double> took(static_cast<std::size_t>(threads));
+Seconds best_seconds(int threads, int tries, Work work) {
+  struct Took {
+    double start = 0, end = 0, thread = 0;
+  };
+  Seconds best;
+  std::vector<Took> took(static_cast<std::size_t>(threads));
+  std::atomic<int> waiting{0};
   const auto timed = [&](int i) {
+    waiting.fetch_sub(1);
+    while (waiting.load() > 0) std::this_thread::yield();
+    Took& mine = took[static_cast<std::size_t>(i)];
+    mine.start = wall_seconds();
     const double start = thread_seconds();
     work(i);
-    took[static_cast<std::size_t>(i)] = thread_seconds() - start;
+    mine.thread = thread_seconds() - start;
+    mine.end = wall_seconds();
   };
   for (int attempt = 0; attempt < tries; ++attempt) {
+    waiting = threads;
     std::vector<std::thread> others;
     for (int i = 1; i < threads; ++i) others.emplace_back(timed, i);
     timed(0);
     for (std::thread& t : others) t.join();
-    best = (std::min)(best, *std::max_element(took.begin(), took.end()));
+    double start = took[0].start, end = 0, thread = 0;
+    for (const Took& each : took) {
+      start = (std::min)(start, each.start);
+      end = (std::max)(end, each.end);
+      thread = (std::max)(thread, each.thread);
+    }
+    best.wall = (std::min)(best.wall, end - start);
+    best.thread = (std::min)(best.thread, thread);
   }
   return best;
 }
 inline volatile double sink;
 }  // namespace loops
 
+// 10^9 units of work per second, of wall-clock time and of the threads' own processor time. They
+// agree on a quiet machine; where other programs run, the second is what the threads would do
+// without them.
+struct Rate {
+  double wall = 0, thread = 0;
+  Rate() = default;
+  Rate(double work, loops::Seconds took)
+      : wall(work * 1e-9 / took.wall), thread(work * 1e-9 / took.thread) {}
+};
+
 // Bounds for one instruction set. Every result is measured once per argument and remembered.
 class MachineBounds {
  public:
   explicit MachineBounds(tenon::Isa isa = tenon::choose_isa()) : isa_(isa) {}
 
-  // 10^9 bytes/s read from a buffer of `bytes` in all, each thread its own part. Choose the
-  // footprint of the workload: a buffer that fits a cache is that cache's bandwidth.
-  double read_gbps(int threads, std::size_t bytes = std::size_t{512} << 20) {
-    double& known = read_[{threads, bytes}];
-    if (known > 0) return known;
+  // Bytes/s read from a buffer of `bytes` in all, each thread its own part. Choose the footprint of
+  // the workload: a buffer that fits a cache is that cache's bandwidth.
+  Rate read(int threads, std::size_t bytes = std::size_t{512} << 20) {
+    Rate& known = read_[{threads, bytes}];
+    if (known.wall > 0) return known;
     tenon::AlignedBuffer buffer(bytes);
     std::memset(buffer.data(), 1, bytes);
     const std::size_t part = bytes / static_cast<std::size_t>(threads) / 512 * 512;
     const int repeats =
         static_cast<int>((std::max)(std::size_t{1}, (std::size_t{64} << 20) / bytes));
-    const double seconds = loops::best_seconds(threads, 7, [&](int i) {
+    const loops::Seconds took = loops::best_seconds(threads, 7, [&](int i) {
+      double sum = 0;
       for (int k = 0; k < repeats; ++k) {
-        loops::sink = read(buffer.data() + static_cast<std::size_t>(i) * part, part);
+        sum += read_part(buffer.data() + static_cast<std::size_t>(i) * part, part);
       }
+      loops::sink = sum;
     });
-    const double all = static_cast<double>(part) * threads * repeats;
-    return known = all / seconds * 1e-9;
+    return known = Rate(static_cast<double>(part) * threads * repeats, took);
   }
-  // 10^9 float operations/s of fused multiply-adds in registers, an fma being two.
-  double f32_gflops(int threads = 1) {
+  // Float operations/s of fused multiply-adds in registers, an fma being two.
+  Rate f32(int threads = 1) {
     return once(fma_[threads], threads, 2.0 * lanes() * (wide() ? 24 : 12), &MachineBounds::fma);
   }
-  // 10^9 operations/s of int8 dot products in registers, a product and its addition being two.
-  double int8_gops(int threads = 1) {
+  // Operations/s of int8 dot products in vector registers, a product and its addition being two.
+  Rate int8(int threads = 1) {
     return once(dot_[threads], threads, 8.0 * lanes() * (vnni() ? 24 : 8), &MachineBounds::dot);
   }
+  // The same of int8 tile products, whatever the instruction set chosen; 0 where there are none.
+  Rate int8_tiles(int threads = 1) {
+    if (!amx::usable()) return {};
+    return once(tile_[threads], threads, amx::operations_per_round, &MachineBounds::tiles);
+  }
+
+  // Of processor time.
+  double read_gbps(int threads, std::size_t bytes = std::size_t{512} << 20) {
+    return read(threads, bytes).thread;
+  }
+  double f32_gflops(int threads = 1) { return f32(threads).thread; }
+  double int8_gops(int threads = 1) { return int8(threads).thread; }
 
  private:
   bool wide() const { return isa_ >= tenon::Isa::avx512; }
   bool vnni() const { return isa_ >= tenon::Isa::avx512vnni; }
   double lanes() const { return wide() ? 16 : 8; }
-  double once(double& known, int threads, double each, double (MachineBounds::*work)(long) const) {
-    if (known > 0) return known;
+  Rate once(Rate& known, int threads, double each, double (MachineBounds::*work)(long) const) {
+    if (known.wall > 0) return known;
     const long rounds = 100'000;
-    const double seconds =
+    const loops::Seconds took =
         loops::best_seconds(threads, 50, [&](int) { loops::sink = (this->*work)(rounds); });
-    return known = each * static_cast<double>(rounds) * threads / seconds * 1e-9;
+    return known = Rate(each * static_cast<double>(rounds) * threads, took);
   }
-  double read(const std::byte* data, std::size_t bytes) const {
+  double read_part(const std::byte* data, std::size_t bytes) const {
 #if defined(__x86_64__)
     if (wide()) return loops::read_avx512(data, bytes);
     if (isa_ == tenon::Isa::avx2) return loops::read_avx2(data, bytes);
@@ -269,10 +318,13 @@ class MachineBounds {
 #endif
     return static_cast<double>(rounds);
   }
+  double tiles(long rounds) const {
+    return amx::multiply(rounds);
+  }
 
   tenon::Isa isa_;
-  std::map<std::pair<int, std::size_t>, double> read_;
-  std::map<int, double> fma_, dot_;
+  std::map<std::pair<int, std::size_t>, Rate> read_;
+  std::map<int, Rate> fma_, dot_, tile_;
 };
 
 }  // namespace bench
