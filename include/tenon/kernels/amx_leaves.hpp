@@ -21,17 +21,52 @@ struct TileShapes {
   std::uint8_t rows[16] = {};
 };
 
-// Lays out a cut as avx512vnni::spread does, but with the quants as signed integers.
+// The instructions on tile registers. Not the compilers' intrinsics: those of g++ want literals for
+// the registers, and of LDTILECFG's 64 bytes g++ 12 thinks that the last 56 are not read.
+TENON_AMX inline void load_shapes(const TileShapes& shapes) {
+  asm volatile("ldtilecfg %0" : : "m"(shapes));
+}
+template <int Tile>
+TENON_AMX __attribute__((always_inline)) inline void load_tile(const void* from, Dim stride) {
+  asm volatile("tileloadd (%1,%2,1), %%tmm%c0" : : "i"(Tile), "r"(from), "r"(stride) : "memory");
+}
+template <int Tile>
+TENON_AMX __attribute__((always_inline)) inline void store_tile(void* to, Dim stride) {
+  asm volatile("tilestored %%tmm%c0, (%1,%2,1)" : : "i"(Tile), "r"(to), "r"(stride) : "memory");
+}
+// to = tokens times weights, signed bytes by signed bytes.
+template <int To, int Tokens, int Weights>
+TENON_AMX __attribute__((always_inline)) inline void multiply_tiles() {
+  asm volatile(
+      "tilezero %%tmm%c0\n\t"
+      "tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0"
+      :
+      : "i"(To), "i"(Tokens), "i"(Weights));
+}
+TENON_AMX inline void release_tiles() {
+  asm volatile("tilerelease");
+}
+
+// Units [first, first + count) of a row tile as the tile registers read them: signed quants
+// [units][8][64], k ascending, and floats [units][scales][scale (, minimum)][16].
+template <BlockKind Kind>
+inline constexpr Dim scale_floats = (Kind.minima ? 2 : 1) * tile_rows;
 template <class F>
-TENON_AMX inline const std::byte* spread(const TileWeights& from, Dim first, Dim count,
-                                         std::byte* bytes, float* floats) {
+TENON_AMX inline void lay_out(const TileWeights& from, Dim first, Dim count, std::byte* bytes,
+                              float* floats) {
+  using avx512::store;
+  constexpr BlockKind kind = TileLayout<F>::kind;
   const __m512i offset = _mm512_set1_epi8(static_cast<char>(TileLayout<F>::offset));
-  const std::byte* unsigned_bytes = avx512vnni::spread<F>(from, first, count, bytes, floats);
-  for (Dim i = 0; i < count * 512; i += 64) {
-    const __m512i q = _mm512_loadu_si512(unsigned_bytes + i);
-    _mm512_store_si512(bytes + i, _mm512_sub_epi8(q, offset));
+  for (Dim u = first; u < first + count; ++u) {
+    for (int v = 0; v < 8; ++v, bytes += 64) {
+      const __m512i q = avx512vnni::quants_at<F>(from.values, u, v % 4, v / 4).v;
+      _mm512_store_si512(bytes, _mm512_sub_epi8(q, offset));
+    }
+    for (int s = 0; s < kind.scales; ++s, floats += scale_floats<kind>) {
+      store(floats, avx512vnni::scales_at<F>(from.scales, u, s));
+      if constexpr (kind.minima) store(floats + 16, avx512vnni::minima_at<F>(from.scales, u, s));
+    }
   }
-  return bytes;
 }
 
 // How a group of tokens meets the weights of a cut in tile registers: 0 to 3 hold dot products
@@ -41,11 +76,9 @@ TENON_AMX inline const std::byte* spread(const TileWeights& from, Dim first, Dim
 template <BlockKind Kind>
 class MatrixTiles {
  public:
-  static constexpr int tiles = 4;
-  static constexpr Dim cut = 8, pass = 256;
-
+  // sums [count][R][16] += x times `units` units of R row tiles, each [bytes], [floats] of lay_out.
   template <int R>
-  TENON_AMX void multiply(const std::byte* const* bytes, const float* const* floats, std::int32_t,
+  TENON_AMX void multiply(const std::byte* const* bytes, const float* const* floats,
                           const QuantizedGroup& x, Dim units, float* sums) {
     if (x.count != shaped_for_) shape(x.count);
     const Dim scales = units * Kind.scales;
@@ -57,7 +90,6 @@ class MatrixTiles {
  private:
   static constexpr int at_once = 4;
   static constexpr int k = 32 / Kind.scales;
-  static constexpr Dim stride = Kind.minima ? 48 : 32;  // floats of a scale in a panel
 
   TENON_AMX void shape(Dim tokens) {
     TileShapes shapes;
@@ -65,8 +97,18 @@ class MatrixTiles {
       shapes.row_bytes[t] = t == 4 ? k : 64;
       shapes.rows[t] = static_cast<std::uint8_t>(t <= 4 ? tokens : k / 4);
     }
-    _tile_loadconfig(&shapes);
+    load_shapes(shapes);
     shaped_for_ = tokens;
+  }
+
+  // Stores what register C holds of the turn before, and multiplies the tokens by these weights.
+  template <int C, int W, int R>
+  TENON_AMX __attribute__((always_inline)) static void turn(int i, int turns,
+                                                            const std::byte* weights,
+                                                            std::int32_t* before) {
+    if (i < turns) load_tile<W>(weights, 64);
+    if (i > 0) store_tile<C>(before, 64);
+    if (i < turns) multiply_tiles<C, 4, W>();
   }
 
   // Scales [s, s + S) of the cut: per scale and row tile 16 dot instructions of the matrix unit's
@@ -75,39 +117,25 @@ class MatrixTiles {
   TENON_AMX void some(const std::byte* const* bytes, const float* const* floats,
                       const QuantizedGroup& x, Dim s, float* sums) {
     alignas(64) std::int32_t dots[S * R * 256];  // [S][R][tokens][16]
-    for (int i = 0; i < S; ++i) {
-      std::int32_t* to = dots + i * R * 256;
+    for (int i = 0; i <= S; ++i) {
+      // A tile's store waits until its register is needed again: then the product is done, and the
+      // store runs beside the next ones.
+      std::int32_t* before = dots + (i - 1) * R * 256;
       const Dim at = (s + i) * k;
-      _tile_loadd(4, x.values + at / 32 * 32 * x.count + at % 32, 32);
-      _tile_loadd(5, bytes[0] + at * 16, 64);
-      _tile_zero(0);
-      _tile_dpbssd(0, 4, 5);
-      if constexpr (R > 1) {
-        _tile_loadd(6, bytes[1] + at * 16, 64);
-        _tile_zero(1);
-        _tile_dpbssd(1, 4, 6);
-      }
+      if (i < S) load_tile<4>(x.values + at / 32 * 32 * x.count + at % 32, 32);
+      turn<0, 5, R>(i, S, bytes[0] + at * 16, before);
+      if constexpr (R > 1) turn<1, 6, R>(i, S, bytes[1] + at * 16, before + 256);
       if constexpr (R > 2) {
-        _tile_loadd(7, bytes[2] + at * 16, 64);
-        _tile_zero(2);
-        _tile_dpbssd(2, 4, 7);
-        _tile_loadd(5, bytes[3] + at * 16, 64);
-        _tile_zero(3);
-        _tile_dpbssd(3, 4, 5);
-      }
-      _tile_stored(0, to, 64);
-      if constexpr (R > 1) _tile_stored(1, to + 256, 64);
-      if constexpr (R > 2) {
-        _tile_stored(2, to + 512, 64);
-        _tile_stored(3, to + 768, 64);
+        turn<2, 7, R>(i, S, bytes[2] + at * 16, before + 512);
+        turn<3, 5, R>(i, S, bytes[3] + at * 16, before + 768);
       }
     }
     __m512 d[S * R], m[Kind.minima ? S * R : 1];
     TENON_UNROLL
     for (int i = 0; i < S * R; ++i) {
-      const float* own = floats[i % R] + (s + i / R) * stride;
+      const float* own = floats[i % R] + (s + i / R) * scale_floats<Kind>;
       d[i] = _mm512_loadu_ps(own);
-      if constexpr (Kind.minima) m[i] = _mm512_loadu_ps(own + 32);
+      if constexpr (Kind.minima) m[i] = _mm512_loadu_ps(own + 16);
     }
     for (Dim t = 0; t < x.count; ++t) {
       float* y = sums + t * R * 16;
@@ -141,14 +169,64 @@ class MatrixTiles {
   Dim shaped_for_ = 0;
 };
 
+// Any number of tokens times at most R row tiles. The weights of `cut` units are laid out once and
+// stay in the first-level cache for a pass of tokens, whose sums wait in the second.
+inline constexpr Dim cut = 8, pass = 256;
+template <class F, int R>
+TENON_AMX inline void gemm(MatrixTiles<TileLayout<F>::kind>& unit, const LinearTile* tiles,
+                           int count, const LinearRows& rows) {
+  if constexpr (R > 1) {
+    if (count <= R / 2) return gemm<F, R / 2>(unit, tiles, count, rows);
+  }
+  constexpr BlockKind kind = TileLayout<F>::kind;
+  constexpr Dim unit_bytes = TileLayout<F>::unit_bytes;
+  constexpr Dim floats_room = cut * kind.scales * scale_floats<kind>;
+  alignas(64) std::byte byte_panel[R * cut * 512];
+  alignas(64) float float_panel[R * floats_room];
+  alignas(64) float sums[pass * R * 16];
+  const Dim units = rows.quantized.blocks;
+  for (Dim t0 = 0; t0 < rows.tokens; t0 += pass) {
+    const Dim tokens = (std::min)(pass, rows.tokens - t0);
+    std::memset(sums, 0, static_cast<std::size_t>(tokens) * R * 64);
+    for (Dim u = 0; u < units; u += cut) {
+      const Dim depth = (std::min)(cut, units - u);
+      const std::byte* bytes[R];
+      const float* floats[R];
+      const std::byte* ahead[R];
+      for (int r = 0; r < R; ++r) {  // tiles missing from the group repeat the first
+        const Dim at = r < count ? r : 0;
+        bytes[r] = byte_panel + at * cut * 512;
+        floats[r] = float_panel + at * floats_room;
+        ahead[r] = tiles[at].weights.values + (u + cut) * unit_bytes;
+        if (r < count) {
+          lay_out<F>(tiles[r].weights, u, depth, byte_panel + r * cut * 512,
+                     float_panel + r * floats_room);
+        }
+      }
+      for (Dim t = 0; t < tokens; t += QuantizedGroup::most) {
+        const Dim together = (std::min)(QuantizedGroup::most, tokens - t);
+        avx512::prefetch_part(ahead, count, cut * unit_bytes, t / QuantizedGroup::most,
+                              ceil_div(tokens, QuantizedGroup::most));
+        unit.template multiply<R>(bytes, floats,
+                                  rows.quantized.group(t0 + t, together).from_block(u), depth,
+                                  sums + t * R * 16);
+      }
+    }
+    for (Dim t = 0; t < tokens; ++t) {
+      for (int r = 0; r < count; ++r) avx512::finish(tiles[r], t0 + t, sums + (t * R + r) * 16);
+    }
+  }
+}
+
 template <class F>
 TENON_AMX inline void linear_int8(const LinearTile* tiles, int count, const LinearRows& rows) {
-  // Laying the weights out is not worth it for a single group.
-  if (rows.tokens <= QuantizedGroup::most) return avx512vnni::linear_int8<F>(tiles, count, rows);
-  constexpr BlockKind kind = TileLayout<F>::kind;
-  static constexpr avx512vnni::SpreadFormat format{spread<F>, 0, TileLayout<F>::unit_bytes};
-  avx512vnni::integer_gemms<kind>(MatrixTiles<kind>{}, tiles, count, rows, format);
-  _tile_release();
+  // Laying the weights out is not worth it for few tokens.
+  if (rows.tokens <= 2 * QuantizedGroup::most) {
+    return avx512vnni::linear_int8<F>(tiles, count, rows);
+  }
+  MatrixTiles<TileLayout<F>::kind> unit;
+  for (; count > 0; tiles += 4, count -= 4) gemm<F, 4>(unit, tiles, (std::min)(count, 4), rows);
+  release_tiles();
 }
 
 template <class F>

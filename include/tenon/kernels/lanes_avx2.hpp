@@ -298,7 +298,7 @@ TENON_LANE F32x16 float_of_bits(I32x16 a) {
 // Pairs of products are added in 16 bits: |w| <= 128 keeps them exact, the sign of w goes to x.
 struct ByteDot {
   static constexpr bool signs_wide = true;
-  static constexpr int tiles = 1, tokens = 2, streams = 2;
+  static constexpr int one = 2, four = 1, eight = 0;
   TENON_LANE static __m256i add_pairs(__m256i acc, __m256i w, __m256i x) {
     return _mm256_add_epi32(acc,
                             _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));

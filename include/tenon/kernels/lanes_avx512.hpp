@@ -254,7 +254,7 @@ TENON_LANE F32x16 float_of_bits(I32x16 a) {
 // goes to x.
 struct ByteDot {
   static constexpr bool signs_wide = true;
-  static constexpr int tiles = 4, tokens = 4, streams = 4;
+  static constexpr int one = 4, four = 4, eight = 2;
   TENON_LANE static I32x16 narrow(I32x16 acc, Bytes64 w, Bytes64 x) {
     const __m512i pairs = _mm512_maddubs_epi16(w.v, x.v);
     return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
@@ -275,7 +275,7 @@ using namespace avx512;  // NOLINT(google-build-using-namespace): all but the do
 
 struct ByteDot {
   static constexpr bool signs_wide = false;
-  static constexpr int tiles = 4, tokens = 4, streams = 6;
+  static constexpr int one = 6, four = 4, eight = 2;
   TENON_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vnni")
   __attribute__((always_inline)) static I32x16 narrow(I32x16 acc, Bytes64 w, Bytes64 x) {
     return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)};

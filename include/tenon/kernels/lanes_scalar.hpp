@@ -228,11 +228,11 @@ inline F32x16 float_of_bits(I32x16 a) {
 // Dot products of groups of four, exact: lane i of the result is acc plus the sum over group i of
 // w * x, x in [-127, 127]. For narrow() w is in [0, 127]; for bytes() w is stored as w + 128, and
 // unless `signs_wide` those 128 are left in the products (the caller starts acc accordingly).
-// `tiles` row tiles x `tokens` are the sums of a register tile; one token takes `streams` row
-// tiles.
+// `one`, `four`, `eight`: the row tiles that a register tile of so many tokens takes, as many as
+// the registers hold sums and weights of; 0: there is no such tile.
 struct ByteDot {
   static constexpr bool signs_wide = true;
-  static constexpr int tiles = 1, tokens = 1, streams = 1;
+  static constexpr int one = 1, four = 0, eight = 0;
   static I32x16 narrow(I32x16 acc, Bytes64 w, Bytes64 x) { return dot(acc, w, x, 0); }
   static I32x16 bytes(I32x16 acc, Bytes64 w, Bytes64 x) { return dot(acc, w, x, 128); }
 

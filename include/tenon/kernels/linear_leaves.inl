@@ -174,16 +174,14 @@ constexpr PanelSource panel_source_of() {
   }
 }
 
-// Fetches the weights of the next cut while this one computes: part `part` of `parts` of what each
-// of `count` tiles holds from byte `first` on, `bytes` each.
-inline void prefetch_part(const LinearTile* tiles, int count, Dim first, Dim bytes, Dim part,
+// Fetches the weights of the next cut while this one computes: part `part` of `parts` of what lies
+// at each of `count` places, `bytes` each.
+inline void prefetch_part(const std::byte* const* places, int count, Dim bytes, Dim part,
                           Dim parts) {
-  if (bytes == 0) return;
   const Dim begin = bytes * part / parts / 64 * 64;
   const Dim end = bytes * (part + 1) / parts / 64 * 64;
   for (int r = 0; r < count; ++r) {
-    const std::byte* from = tiles[r].weights.values + first;
-    for (Dim i = begin; i < end; i += 64) __builtin_prefetch(from + i, 0, 2);
+    for (Dim i = begin; i < end; i += 64) __builtin_prefetch(places[r] + i, 0, 2);
   }
 }
 
@@ -201,17 +199,18 @@ TENON_LEAF inline void gemm_group(const LinearTile* tiles, int count, const Line
     for (Dim k = 0; k < rows.in; k += source.chunk) {
       const Dim depth = (std::min)(source.chunk, rows.in - k);
       const std::byte* weights[R] = {};
+      const std::byte* ahead[R] = {};
+      const Dim next = (k / source.chunk + 1) * source.bytes;
       for (int r = 0; r < R; ++r) {
+        if (r < count) ahead[r] = tiles[r].weights.values + next;
         weights[r] = r < count
                          ? source.find(tiles[r], rows.in, k, depth, panel + r * source.chunk * 16)
                          : weights[0];
       }
       const float* x = rows.x + t0 * rows.in + k;
-      const Dim next = (k / source.chunk + 1) * source.bytes;
-      const Dim ahead = k + 2 * source.chunk <= rows.in ? source.bytes : 0;
       Dim t = 0;
       for (; t + gemm_tokens <= tokens; t += gemm_tokens) {
-        prefetch_part(tiles, count, next, ahead, t / gemm_tokens, tokens / gemm_tokens);
+        prefetch_part(ahead, count, source.bytes, t / gemm_tokens, tokens / gemm_tokens);
         dense_tile<F32, R, gemm_tokens>(weights, x + t * rows.in, rows.in, depth, k == 0,
                                         sums + t * R * 16);
       }
