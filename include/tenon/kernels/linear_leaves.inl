@@ -6,7 +6,7 @@
 // one weight per row tile; GEMV one sum per row tile, enough chains to hide the latency of an fma.
 inline constexpr int gemm_tiles = registers >= 32 ? 6 : registers >= 8 ? 3 : 1;
 inline constexpr int gemm_tokens = registers >= 32 ? 4 : registers >= 8 ? 2 : 1;
-inline constexpr int gemv_tiles = registers >= 32 ? 12 : registers >= 8 ? 6 : 1;
+inline constexpr int gemv_tiles = registers >= 32 ? 8 : registers >= 8 ? 6 : 1;
 // k is cut so that the decoded weights of a group of row tiles (panel_k * gemm_tiles vectors) stay
 // in the first-level cache while all tokens of a pass use them. Sums wait in memory as the floats
 // they are, so cutting changes no bit.
