@@ -46,9 +46,9 @@ class MatrixTiles {
 
   template <int R>
   TENON_AMX void multiply(const std::byte* const* bytes, const float* const* floats, std::int32_t,
-                          const QuantizedGroup& x, Dim units, float* sums) {
+                          const QuantizedGroup& x, Dim depth, float* sums) {
     if (x.count != shaped_for_) shape(x.count);
-    const Dim scales = units * Kind.scales;
+    const Dim scales = depth * Kind.scales;
     Dim s = 0;
     for (; s + at_once <= scales; s += at_once) some<R, at_once>(bytes, floats, x, s, sums);
     for (; s < scales; ++s) some<R, 1>(bytes, floats, x, s, sums);

@@ -117,6 +117,7 @@ TENON_LEAF inline const std::byte* spread(const TileWeights& from, Dim first, Di
   constexpr bool in_place = Layout::kind.wide && Layout::unit_bytes == 512;
   for (Dim u = first; u < first + count; ++u) {
     if constexpr (!in_place) {
+      TENON_UNROLL
       for (int v = 0; v < 8; ++v) {
         store_bytes64(bytes + (u - first) * 512 + 64 * v,
                       quants_at<F>(from.values, u, v % 4, v / 4));
@@ -218,10 +219,10 @@ struct RegisterTiles {
   static constexpr Dim units = 16, pass = 128;
   template <int R>
   TENON_LEAF void multiply(const std::byte* const* bytes, const float* const* floats,
-                           std::int32_t kept, const QuantizedGroup& x, Dim units, float* sums) {
+                           std::int32_t kept, const QuantizedGroup& x, Dim depth, float* sums) {
     for (Dim n = 0; n < x.count; n += ByteDot::tokens) {
       integer_rest<Kind, R, ByteDot::tokens>(static_cast<int>(x.count - n), bytes, floats, kept,
-                                             x.from_token(n), units, sums + n * R * 16);
+                                             x.from_token(n), depth, sums + n * R * 16);
     }
   }
 };

@@ -1,0 +1,55 @@
+// How leaves read the scales of super-blocks (plane_tiles.hpp) in units of 32 k. Every product is
+// exact: a half, and a code of at most eight bits. Compiled once per instruction set by
+// for_each_isa.inl.
+
+// Sixteen rows' scale codes and minimum codes of group g, from the words of the groups' codes.
+TENON_LEAF inline __attribute__((always_inline)) F32x16 scale_codes(tenon::detail::SixBitPairs,
+                                                                    const std::byte* words, int g) {
+  return fma(load_fields<2>(words + 128, 4 * g), broadcast(16.0f), load_fields<4>(words, 4 * g));
+}
+TENON_LEAF inline __attribute__((always_inline)) F32x16 minimum_codes(tenon::detail::SixBitPairs,
+                                                                      const std::byte* words,
+                                                                      int g) {
+  return fma(load_fields<2>(words + 128, 4 * g + 2), broadcast(16.0f),
+             load_fields<4>(words + 64, 4 * g));
+}
+TENON_LEAF inline __attribute__((always_inline)) F32x16 scale_codes(tenon::detail::FourBitPairs,
+                                                                    const std::byte* words, int g) {
+  return load_fields<4>(words + g / 4 * 64, g % 4 * 8);
+}
+TENON_LEAF inline __attribute__((always_inline)) F32x16 minimum_codes(tenon::detail::FourBitPairs,
+                                                                      const std::byte* words,
+                                                                      int g) {
+  return load_fields<4>(words + g / 4 * 64, g % 4 * 8 + 4);
+}
+TENON_LEAF inline __attribute__((always_inline)) F32x16 scale_codes(tenon::detail::SixBits,
+                                                                    const std::byte* words, int g) {
+  const F32x16 low = load_fields<4>(words + g / 8 * 64, g % 8 * 4);
+  return sub(fma(load_fields<2>(words + 128, 2 * g), broadcast(16.0f), low), broadcast(32.0f));
+}
+TENON_LEAF inline __attribute__((always_inline)) F32x16 scale_codes(tenon::detail::EightBits,
+                                                                    const std::byte* words, int g) {
+  return sub(load_fields<8>(words + g / 4 * 64, g % 4 * 8), broadcast(128.0f));
+}
+
+// Per row tile and scale 5 (Q2_K, Q6_K) to 9 operations on vectors, and as many for a minimum.
+template <class F>
+TENON_LEAF inline __attribute__((always_inline)) F32x16 group_scales(const std::byte* scales,
+                                                                     Dim unit, int half) {
+  using Layout = TileLayout<F>;
+  const std::byte* at = scales + unit / 8 * Dim{Layout::scale_bytes};
+  const int group = static_cast<int>(unit % 8) * Layout::kind.scales;
+  return mul(load_half(reinterpret_cast<const std::uint16_t*>(at)),
+             scale_codes(typename Layout::Groups{}, at + Layout::codes_at,
+                         Layout::kind.scales == 2 ? group + half : group));
+}
+template <class F>
+TENON_LEAF inline __attribute__((always_inline)) F32x16 group_minima(const std::byte* scales,
+                                                                     Dim unit, int half) {
+  using Layout = TileLayout<F>;
+  const std::byte* at = scales + unit / 8 * Dim{Layout::scale_bytes};
+  const int group = static_cast<int>(unit % 8) * Layout::kind.scales;
+  return mul(load_half(reinterpret_cast<const std::uint16_t*>(at + 32)),
+             minimum_codes(typename Layout::Groups{}, at + Layout::codes_at,
+                           Layout::kind.scales == 2 ? group + half : group));
+}
