@@ -70,7 +70,7 @@ TEST_CASE("stories260K quantized: exact weights, and int8 activations", "[golden
   }
 }
 
-TEST_CASE("llama-256 with K-quants: exact weights", "[golden]") {
+TEST_CASE("llama-256 with K-quants: exact weights, int8 activations", "[golden]") {
   for (const std::string name : {"llama-256-q4_k_m", "llama-256-q6_k"}) {
     const auto file = shared_file("models/quant/" + name + ".gguf");
     if (file.empty()) return;
@@ -85,6 +85,14 @@ TEST_CASE("llama-256 with K-quants: exact weights", "[golden]") {
     const std::vector<Token> greedy = expected.at("greedy_dequant_ids");
     CHECK(greedy.size() == 32);
     CHECK(reference::greedy(session, ids, greedy.size()) == greedy);
+
+    // As above: the reference's kernels round activations to 8 bits, a scale for 256 of them.
+    const Logits native = reference::safetensor(folder / (name + ".safetensors"), "logits_native");
+    AnySession rounded = open(model, "f32", Activations::int8);
+    const double worst = reference::largest_difference(reference::logits(rounded, ids, 64), want);
+    INFO("with int8 activations: largest difference " << worst);
+    CHECK(worst <= 1.2 * reference::largest_difference(native, want));
+    CHECK(worst > 0);
   }
 }
 

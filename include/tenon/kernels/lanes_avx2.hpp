@@ -238,16 +238,15 @@ TENON_LANE __m256 load_bytes_8(const std::int8_t* p) {
 TENON_LANE F32x16 load_bytes(const std::int8_t* p) {
   return {load_bytes_8(p), load_bytes_8(p + 8)};
 }
-template <int Width>
-TENON_LANE __m256 load_fields_8(const std::byte* p, int from) {
+template <int Mask>
+TENON_LANE __m256 load_fields_8(const std::byte* p, int shift) {
   const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-  const __m256i fields = _mm256_and_si256(_mm256_srlv_epi32(words, _mm256_set1_epi32(from)),
-                                          _mm256_set1_epi32((1 << Width) - 1));
-  return _mm256_cvtepi32_ps(fields);
+  const __m256i shifted = _mm256_srlv_epi32(words, _mm256_set1_epi32(shift));
+  return _mm256_cvtepi32_ps(_mm256_and_si256(shifted, _mm256_set1_epi32(Mask)));
 }
-template <int Width>
-TENON_LANE F32x16 load_fields(const std::byte* p, int from) {
-  return {load_fields_8<Width>(p, from), load_fields_8<Width>(p + 32, from)};
+template <int Mask>
+TENON_LANE F32x16 load_fields(const std::byte* p, int shift) {
+  return {load_fields_8<Mask>(p, shift), load_fields_8<Mask>(p + 32, shift)};
 }
 TENON_LANE std::int32_t sum_bytes16(const std::int8_t* p) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));

@@ -200,10 +200,10 @@ TENON_LANE F32x16 load_bytes(const std::int8_t* p) {
   return {_mm512_cvtepi32_ps(
       _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
 }
-template <int Width>
-TENON_LANE F32x16 load_fields(const std::byte* p, int from) {
-  const __m512i words = _mm512_srlv_epi32(_mm512_loadu_si512(p), _mm512_set1_epi32(from));
-  return {_mm512_cvtepi32_ps(_mm512_and_si512(words, _mm512_set1_epi32((1 << Width) - 1)))};
+template <int Mask>
+TENON_LANE F32x16 load_fields(const std::byte* p, int shift) {
+  const __m512i words = _mm512_srlv_epi32(_mm512_loadu_si512(p), _mm512_set1_epi32(shift));
+  return {_mm512_cvtepi32_ps(_mm512_and_si512(words, _mm512_set1_epi32(Mask)))};
 }
 TENON_LANE std::int32_t sum_bytes16(const std::int8_t* p) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));

@@ -173,13 +173,14 @@ inline void store_rounded_bytes(std::int8_t* p, F32x16 a) {
 inline F32x16 load_bytes(const std::int8_t* p) {
   return detail::each([=](int i) { return static_cast<float>(p[i]); });
 }
-// Bits [from, from + Width) of each of sixteen 32-bit words at p, which need not be aligned.
-template <int Width>
-inline F32x16 load_fields(const std::byte* p, int from) {
+// Each of sixteen 32-bit words at p, which need not be aligned, shifted right by `shift`: the bits of
+// Mask.
+template <int Mask>
+inline F32x16 load_fields(const std::byte* p, int shift) {
   return detail::each([=](int i) {
     std::uint32_t word;
     std::memcpy(&word, p + 4 * i, 4);
-    return static_cast<float>(word >> from & ((1u << Width) - 1u));
+    return static_cast<float>(word >> shift & std::uint32_t{Mask});
   });
 }
 // The sum of 16 bytes.
