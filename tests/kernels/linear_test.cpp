@@ -130,7 +130,7 @@ TEST_CASE("linear: accumulate adds the finished product once", "[kernels]") {
 TEST_CASE("linear: several outputs share an input", "[kernels]") {
   const Dim in = 96;
   std::vector<PackedMatrix<All>> matrices;  // of few and many tiles, equal formats side by side
-  for (const int tag : {0, 0, 3, 3, 5, 1, 2, 2, 0, 4}) {
+  for (const int tag : {0, 0, 3, 3, 5, 12, 12, 14, 1, 2, 2, 0, 4}) {
     const Dim out = 20 + 31 * static_cast<Dim>(matrices.size());
     matrices.push_back(pack<All>(encode<All>(tag, out, in, normal(out * in, 10))));
   }
@@ -163,9 +163,10 @@ TEST_CASE("linear: several outputs share an input", "[kernels]") {
 }
 
 TEST_CASE("linear: rows may end inside a block", "[kernels]") {
-  for (const int tag : {3, 4, 5, 6}) {
-    for (const Dim in : {1, 40, 172}) {
-      const Dim padded = ceil_div(in, 32) * 32, out = 35, tokens = 5;
+  for (int tag = first_blocks; tag < FormatList<All>::size; ++tag) {
+    const Dim block = FormatList<All>::visit(tag, []<class F>(F) { return F::block; });
+    for (const Dim in : {1, 40, 172, 300}) {
+      const Dim padded = ceil_div(in, block) * block, out = 35, tokens = 5;
       FileMatrix w = encode<All>(tag, out, in, normal(out * in, 16));
       const PackedMatrix<All> ragged = pack<All>(w);
       w.in = padded;  // the same bytes: the file fills its last block up with zeros

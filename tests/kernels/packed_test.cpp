@@ -7,9 +7,9 @@ using namespace weights;
 TEST_CASE("packed: decode_row gives what the format decodes", "[kernels]") {
   for (int tag = 0; tag < FormatList<All>::size; ++tag) {
     for (const Dim out : {1, 15, 16, 17, 172}) {
-      for (const Dim in : {32, 64, 96, 320}) {
-        const FileMatrix w = tag < 3 ? encode<All>(tag, out, in, normal(out * in, 1))
-                                     : random_blocks(tag, out, in, 1);
+      for (const Dim in : {32, 64, 96, 320, 768}) {
+        const FileMatrix w = tag < first_blocks ? encode<All>(tag, out, in, normal(out * in, 1))
+                                                : random_blocks(tag, out, in, 1);
         for (const int threads : {1, 3}) {
           const PackedMatrix<All> packed = pack<All>(w, threads);
           std::vector<float> rows(w.values.size());

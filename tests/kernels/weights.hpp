@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "tenon/kernels/linear.hpp"
@@ -11,7 +12,10 @@
 namespace weights {
 
 using namespace tenon;
-using All = AnyOf<F32, F16, Bf16, Q8_0, Q4_0, Q4_1, Mxfp4>;
+using All = AnyOf<F32, F16, Bf16, Q8_0, Q4_0, Q4_1, Mxfp4, Q5_0, Q5_1, IQ4_NL, Q2_K, Q3_K, Q4_K,
+                  Q5_K, Q6_K>;
+// Tags of All from here on are formats of blocks, which have kernels on int8 activations.
+inline constexpr int first_blocks = 3;
 
 // Runs its workers one after another, the last one first.
 class Backwards final : public Executor {
@@ -74,14 +78,27 @@ FileMatrix encode(int tag, Dim out, Dim in, const std::vector<float>& values) {
   decode<Formats>(matrix);
   return matrix;
 }
-// Random bytes everywhere but in the leading scales of each block, which are finite.
+// Whether byte i of F's file block belongs to a float scale.
+template <class F>
+bool in_scale(std::size_t i) {
+  if constexpr (F::block == 256) {
+    constexpr std::size_t at = std::is_same_v<F, Q2_K>   ? 80
+                               : std::is_same_v<F, Q3_K> ? 108
+                               : std::is_same_v<F, Q6_K> ? 208
+                                                         : 0;
+    return i >= at && i < at + 4;  // blocks with a single half end with it
+  } else {
+    return i < (F::block_bytes == 20 || F::block_bytes == 24 ? 4 : F::block_bytes == 17 ? 1 : 2);
+  }
+}
+// Random bytes everywhere but in the float scales of each block, which are finite.
 inline FileMatrix random_blocks(int tag, Dim out, Dim in, unsigned seed) {
   FileMatrix matrix = encode<All>(tag, out, in, normal(out * in, seed));
   std::mt19937 generator(seed);
   FormatList<All>::visit(tag, [&]<class F>(F) {
-    const std::size_t scales = F::block_bytes == 20 ? 4 : F::block_bytes == 17 ? 1 : 2;
     for (std::size_t i = 0; i < matrix.bytes.size(); ++i) {
-      if (i % F::block_bytes >= scales) matrix.bytes[i] = static_cast<std::byte>(generator() & 255);
+      if (!in_scale<F>(i % F::block_bytes))
+        matrix.bytes[i] = static_cast<std::byte>(generator() & 255);
     }
   });
   decode<All>(matrix);

@@ -58,6 +58,7 @@ TENON_AMX inline void lay_out(const TileWeights& from, Dim first, Dim count, std
   constexpr BlockKind kind = TileLayout<F>::kind;
   const __m512i offset = _mm512_set1_epi8(static_cast<char>(TileLayout<F>::offset));
   for (Dim u = first; u < first + count; ++u) {
+    TENON_UNROLL
     for (int v = 0; v < 8; ++v, bytes += 64) {
       const __m512i q = avx512vnni::quants_at<F>(from.values, u, v % 4, v / 4).v;
       _mm512_store_si512(bytes, _mm512_sub_epi8(q, offset));

@@ -7,6 +7,8 @@
 
 #include "linear.hpp"
 
+#define TENON_LEAF_FILE "super_block_leaves.inl"
+#include "for_each_isa.inl"
 #define TENON_LEAF_FILE "block_leaves.inl"
 #include "for_each_isa.inl"
 #define TENON_LEAF_FILE "linear_leaves.inl"

@@ -238,6 +238,16 @@ TENON_LANE __m256 load_bytes_8(const std::int8_t* p) {
 TENON_LANE F32x16 load_bytes(const std::int8_t* p) {
   return {load_bytes_8(p), load_bytes_8(p + 8)};
 }
+template <int Mask>
+TENON_LANE __m256 load_fields_8(const std::byte* p, int shift) {
+  const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  const __m256i shifted = _mm256_srlv_epi32(words, _mm256_set1_epi32(shift));
+  return _mm256_cvtepi32_ps(_mm256_and_si256(shifted, _mm256_set1_epi32(Mask)));
+}
+template <int Mask>
+TENON_LANE F32x16 load_fields(const std::byte* p, int shift) {
+  return {load_fields_8<Mask>(p, shift), load_fields_8<Mask>(p + 32, shift)};
+}
 TENON_LANE std::int32_t sum_bytes16(const std::int8_t* p) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   const __m128i shifted = _mm_xor_si128(bytes, _mm_set1_epi8(-128));  // + 128, unsigned
@@ -268,16 +278,32 @@ TENON_LANE Bytes64 broadcast_four(const std::int8_t* p) {
   std::memcpy(&four, p, 4);
   return {_mm256_set1_epi32(four), _mm256_set1_epi32(four)};
 }
-TENON_LANE Bytes64 low_nibbles(Bytes64 a) {
-  const __m256i mask = _mm256_set1_epi8(15);
-  return {_mm256_and_si256(a.low, mask), _mm256_and_si256(a.high, mask)};
+// Bits shifted right by n, left by -n, those of a neighbour coming in.
+TENON_LANE __m256i shift_bits(__m256i a, int n) {
+  return n >= 0 ? _mm256_srli_epi16(a, n) : _mm256_slli_epi16(a, -n);
 }
-TENON_LANE Bytes64 high_nibbles(Bytes64 a) {
-  return low_nibbles({_mm256_srli_epi16(a.low, 4), _mm256_srli_epi16(a.high, 4)});
+template <int Width>
+TENON_LANE Bytes64 fields(Bytes64 a, int from) {
+  const __m256i mask = _mm256_set1_epi8((1 << Width) - 1);
+  return {_mm256_and_si256(shift_bits(a.low, from), mask),
+          _mm256_and_si256(shift_bits(a.high, from), mask)};
+}
+template <int Width, int To>
+TENON_LANE Bytes64 with_fields(Bytes64 low, Bytes64 a, int from) {
+  const __m256i mask = _mm256_set1_epi8(((1 << Width) - 1) << To);
+  return {_mm256_or_si256(low.low, _mm256_and_si256(shift_bits(a.low, from - To), mask)),
+          _mm256_or_si256(low.high, _mm256_and_si256(shift_bits(a.high, from - To), mask))};
 }
 TENON_LANE Bytes64 e2m1_plus_12(Bytes64 a) {
   const __m256i table = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
+  return {_mm256_shuffle_epi8(table, a.low), _mm256_shuffle_epi8(table, a.high)};
+}
+TENON_LANE Bytes64 iq4_plus_128(Bytes64 a) {
+  const __m256i table = _mm256_xor_si256(
+      _mm256_broadcastsi128_si256(
+          _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)),
+      _mm256_set1_epi8(-128));
   return {_mm256_shuffle_epi8(table, a.low), _mm256_shuffle_epi8(table, a.high)};
 }
 template <int Bits>

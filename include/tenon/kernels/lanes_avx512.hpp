@@ -200,6 +200,11 @@ TENON_LANE F32x16 load_bytes(const std::int8_t* p) {
   return {_mm512_cvtepi32_ps(
       _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
 }
+template <int Mask>
+TENON_LANE F32x16 load_fields(const std::byte* p, int shift) {
+  const __m512i words = _mm512_srlv_epi32(_mm512_loadu_si512(p), _mm512_set1_epi32(shift));
+  return {_mm512_cvtepi32_ps(_mm512_and_si512(words, _mm512_set1_epi32(Mask)))};
+}
 TENON_LANE std::int32_t sum_bytes16(const std::int8_t* p) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   const __m128i shifted = _mm_xor_si128(bytes, _mm_set1_epi8(-128));  // + 128, unsigned
@@ -226,14 +231,29 @@ TENON_LANE Bytes64 broadcast_four(const std::int8_t* p) {
   std::memcpy(&four, p, 4);
   return {_mm512_set1_epi32(four)};
 }
-TENON_LANE Bytes64 low_nibbles(Bytes64 a) {
-  return {_mm512_and_si512(a.v, _mm512_set1_epi8(15))};
+// Bits shifted right by n, left by -n, those of a neighbour coming in.
+TENON_LANE __m512i shift_bits(__m512i a, int n) {
+  return n >= 0 ? _mm512_srli_epi16(a, static_cast<unsigned>(n))
+                : _mm512_slli_epi16(a, static_cast<unsigned>(-n));
 }
-TENON_LANE Bytes64 high_nibbles(Bytes64 a) {
-  return low_nibbles({_mm512_srli_epi16(a.v, 4)});
+template <int Width>
+TENON_LANE Bytes64 fields(Bytes64 a, int from) {
+  return {_mm512_and_si512(shift_bits(a.v, from), _mm512_set1_epi8((1 << Width) - 1))};
+}
+template <int Width, int To>
+TENON_LANE Bytes64 with_fields(Bytes64 low, Bytes64 a, int from) {
+  const __m512i mask = _mm512_set1_epi8(static_cast<char>(((1 << Width) - 1) << To));
+  constexpr int first_or_both = 0xf8;  // low | (shifted & mask)
+  return {_mm512_ternarylogic_epi32(low.v, shift_bits(a.v, from - To), mask, first_or_both)};
 }
 TENON_LANE Bytes64 e2m1_plus_12(Bytes64 a) {
   const __m128i table = _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
+  return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), a.v)};
+}
+TENON_LANE Bytes64 iq4_plus_128(Bytes64 a) {
+  const __m128i levels =
+      _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
+  const __m128i table = _mm_xor_si128(levels, _mm_set1_epi8(-128));
   return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), a.v)};
 }
 template <int Bits>

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "../quant/half.hpp"
+#include "../quant/iq4_nl.hpp"
 #include "../quant/mxfp4.hpp"
 
 namespace tenon::inline TENON_ABI::scalar {
@@ -172,6 +173,16 @@ inline void store_rounded_bytes(std::int8_t* p, F32x16 a) {
 inline F32x16 load_bytes(const std::int8_t* p) {
   return detail::each([=](int i) { return static_cast<float>(p[i]); });
 }
+// Each of sixteen 32-bit words at p, which need not be aligned, shifted right by `shift`: the bits of
+// Mask.
+template <int Mask>
+inline F32x16 load_fields(const std::byte* p, int shift) {
+  return detail::each([=](int i) {
+    std::uint32_t word;
+    std::memcpy(&word, p + 4 * i, 4);
+    return static_cast<float>(word >> shift & std::uint32_t{Mask});
+  });
+}
 // The sum of 16 bytes.
 inline std::int32_t sum_bytes16(const std::int8_t* p) {
   std::int32_t total = 0;
@@ -202,19 +213,32 @@ inline void store_bytes64(std::byte* p, const Bytes64& a) {
   for (int i = 0; i < 64; i += 4) std::memcpy(out.byte + i, p, 4);
   return out;
 }
-[[gnu::noinline]] inline Bytes64 low_nibbles(Bytes64 a) {
-  for (std::uint8_t& b : a.byte) b = static_cast<std::uint8_t>(b & 15);
+// Bits [from, from + Width) of every byte.
+template <int Width>
+[[gnu::noinline]] Bytes64 fields(Bytes64 a, int from) {
+  for (std::uint8_t& b : a.byte) b = static_cast<std::uint8_t>(b >> from & ((1 << Width) - 1));
   return a;
 }
-[[gnu::noinline]] inline Bytes64 high_nibbles(Bytes64 a) {
-  for (std::uint8_t& b : a.byte) b = static_cast<std::uint8_t>(b >> 4);
-  return a;
+// `low` with bits [from, from + Width) of every byte of `a` set as bits [To, To + Width), which are
+// zero before.
+template <int Width, int To>
+[[gnu::noinline]] Bytes64 with_fields(Bytes64 low, const Bytes64& a, int from) {
+  for (int i = 0; i < 64; ++i) {
+    const int bits = a.byte[i] >> from & ((1 << Width) - 1);
+    low.byte[i] = static_cast<std::uint8_t>(low.byte[i] | bits << To);
+  }
+  return low;
 }
 // Bytes 0 to 15, codes of E2M1 floats: twice the float plus 12.
 [[gnu::noinline]] inline Bytes64 e2m1_plus_12(Bytes64 a) {
   for (std::uint8_t& b : a.byte) {
     b = static_cast<std::uint8_t>(tenon::detail::doubled_element(b) + 12);
   }
+  return a;
+}
+// Bytes 0 to 15, codes of IQ4_NL: their levels plus 128.
+[[gnu::noinline]] inline Bytes64 iq4_plus_128(Bytes64 a) {
+  for (std::uint8_t& b : a.byte) b = static_cast<std::uint8_t>(tenon::detail::iq4_levels[b] + 128);
   return a;
 }
 // Lane i of to[j] is byte j of group i, unsigned.
