@@ -184,7 +184,7 @@ struct TileWeights {
 
 // What pack() calls when the caller does not care which bytes are done with.
 struct IgnoreBytes {
-  void operator()(std::span<const std::byte>) const {}
+  bool operator()(std::span<const std::byte>) const { return true; }
 };
 
 // A weight matrix [out, in] in one format of the list `Formats`, ready for linear().
@@ -195,7 +195,8 @@ class PackedMatrix {
 
   // Packs `rows`, the file's [out, in] of the format with this tag, on all threads of `team`; each
   // touches first the rows it will later read. Calls done(bytes) from any of them for each part of
-  // `rows` that is not needed any more. ShapeError when the bytes are not out rows of in.
+  // `rows` that is not needed any more; what is left when that returns false is not packed.
+  // ShapeError when the bytes are not out rows of in.
   template <class Done = IgnoreBytes>
   static PackedMatrix pack(int tag, std::span<const std::byte> rows, Dim out, Dim in,
                            Executor& team, Done&& done = {}) {
@@ -280,7 +281,7 @@ class PackedMatrix {
         for (Dim t = first; t < last; ++t) fill_tile<F>(rows.data(), t);
         const std::size_t from = static_cast<std::size_t>(first) * tile_bytes;
         const std::size_t to = (std::min)(static_cast<std::size_t>(last) * tile_bytes, rows.size());
-        done(rows.subspan(from, to - from));
+        if (!done(rows.subspan(from, to - from))) return;
       }
     });
   }

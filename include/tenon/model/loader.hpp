@@ -2,7 +2,7 @@
 // The visitor that fills weights from a checkpoint: every tensor found exactly once, every shape
 // checked, nothing left over.
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "../core/executor.hpp"
@@ -11,6 +11,7 @@
 #include "../kernels/packed.hpp"
 #include "../nn/bind.hpp"
 #include "../nn/rotary.hpp"
+#include "bind_options.hpp"
 #include "fingerprint.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -18,7 +19,8 @@ namespace tenon::inline TENON_ABI {
 template <class Formats>
 class Loader {
  public:
-  Loader(const TensorSource& source, Executor& executor) : source_(source), executor_(executor) {}
+  Loader(const TensorSource& source, Executor& executor, const BindOptions& options = {})
+      : source_(source), executor_(executor), progress_(options.progress, bytes_of(source)) {}
 
   // Prefix of the names that follow: "blk.3." or "".
   void within(std::string prefix) { prefix_ = std::move(prefix); }
@@ -96,10 +98,13 @@ class Loader {
   const Checksum& weights_checksum() const { return weights_checksum_; }
   std::vector<RotaryFrequencies> take_rotaries() { return std::move(rotaries_); }
 
+  // To be called last: the progress of the bind reaches its total.
+  void finish() { progress_.finish(); }
+
   // LoadError when the checkpoint holds a tensor that nothing asked for.
   void refuse_unused() const {
     for (const TensorInfo& tensor : source_.tensors()) {
-      if (used_.contains(&tensor)) continue;
+      if (left_.contains(&tensor)) continue;
       fail<LoadError>(source_.origin(), ": tensor ", printable(tensor.name), " ",
                       shape_text(tensor.shape),
                       " has no place in this model type, so the result would be "
@@ -108,12 +113,17 @@ class Loader {
   }
 
  private:
+  static std::size_t bytes_of(const TensorSource& source) {
+    std::size_t sum = 0;
+    for (const TensorInfo& tensor : source.tensors()) sum += tensor.data.size();
+    return sum;
+  }
   std::string full(std::string_view name) const {
     if (name.starts_with('/')) return std::string(name.substr(1));
     if (name.ends_with(".bias")) return message(prefix_, name);
     return message(prefix_, name, ".weight");
   }
-  void decode(const TensorInfo& tensor, Dim n, std::vector<float>& to) const {
+  void decode(const TensorInfo& tensor, Dim n, std::vector<float>& to) {
     const int tag = tag_of_ggml_type<AnyOf<F32, F16, Bf16>>(tensor.ggml_type);
     if (tag < 0) {
       fail<ShapeError>(source_.origin(), ": tensor ", tensor.name,
@@ -123,6 +133,7 @@ class Loader {
     to.resize(static_cast<std::size_t>(n));
     FormatList<AnyOf<F32, F16, Bf16>>::visit(
         tag, [&]<class F>(F) { F::decode(tensor.data.data(), n, to.data()); });
+    count(tensor, tensor.data.size());
   }
   int tag_of(const TensorInfo& tensor) const {
     const int tag = tag_of_ggml_type<Formats>(tensor.ggml_type);
@@ -136,9 +147,13 @@ class Loader {
   }
   PackedMatrix<Formats> pack(const TensorInfo& tensor, std::span<const std::byte> data, Dim out,
                              Dim in) {
-    auto packed = PackedMatrix<Formats>::pack(
-        tag_of(tensor), data, out, in, executor_,
-        [this](std::span<const std::byte> part) { source_.done_with(part); });
+    std::size_t& left = left_.at(&tensor);
+    auto packed = PackedMatrix<Formats>::pack(tag_of(tensor), data, out, in, executor_,
+                                              [&](std::span<const std::byte> part) {
+                                                source_.done_with(part);
+                                                return progress_.add(left, part.size());
+                                              });
+    progress_.check();
     bytes_ += packed.bytes();
     return packed;
   }
@@ -163,6 +178,7 @@ class Loader {
     }
     auto packed = PackedMatrix<Formats>::pack(kept, turned, columns, rows, executor_);
     bytes_ += packed.bytes();
+    count(tensor, data.size());
     return packed;
   }
   // [rows, columns] of F -> [columns, rows] of To, which holds every value of F exactly.
@@ -181,6 +197,10 @@ class Loader {
       }
     }
   }
+  void count(const TensorInfo& tensor, std::size_t bytes) {
+    progress_.add(left_.at(&tensor), bytes);
+    progress_.check();
+  }
   const TensorInfo& need(const std::string& name) {
     const TensorInfo* tensor = source_.find(name);
     if (tensor == nullptr) {
@@ -188,7 +208,7 @@ class Loader {
                       " must be there for this model type, the file's ", source_.tensors().size(),
                       " tensors do not include it; convert the checkpoint again");
     }
-    used_.insert(tensor);
+    left_.emplace(tensor, tensor->data.size());
     add_tensor(weights_checksum_, *tensor);
     return *tensor;
   }
@@ -211,10 +231,11 @@ class Loader {
 
   const TensorSource& source_;
   Executor& executor_;
+  BindProgress progress_;
   std::string prefix_;
   std::size_t bytes_ = 0;
   Checksum weights_checksum_;
-  std::unordered_set<const TensorInfo*> used_;
+  std::unordered_map<const TensorInfo*, std::size_t> left_;  // bytes, of the tensors asked for
   std::vector<RotaryFrequencies> rotaries_;
 };
 
