@@ -26,7 +26,7 @@ struct Options {
   std::string model, prompt = "Once upon a time", cache = "f16";
   int max_tokens = 200, threads = 0, context = 0;
   tenon::SamplingOptions sampling;
-  bool ids = false, stats = false;
+  bool ids = false, stats = false, verify = false;
 };
 
 constexpr int longest_default_context = 4096;
@@ -81,7 +81,8 @@ void generate(const Options& o) {
   tenon::ThreadTeam team(o.threads);
   const auto file = tenon::Gguf::open(o.model);
   const auto tokenizer = tenon::Tokenizer::from(file.metadata());
-  const auto model = tenon::zoo::All::load(file, team, {.progress = progress_line(file)});
+  const auto model =
+      tenon::zoo::All::load(file, team, {.progress = progress_line(file), .verify = o.verify});
   const int trained =
       model.trained_context() > 0 ? model.trained_context() : longest_default_context;
   tenon::Limits limits;
@@ -141,6 +142,7 @@ int main(int argc, char** argv) {
                  "keys/values")
       ->capture_default_str();
   app.add_flag("--ids", o.ids, "print the generated token ids instead of text");
+  app.add_flag("--verify", o.verify, "check that the weights of a packed file are as written");
   app.add_flag("--stats", o.stats, "print speed and memory on stderr");
   return run_program(app, argc, argv, [&] { generate(o); });
 }

@@ -11,11 +11,18 @@
 
 namespace tenon::inline TENON_ABI {
 
+class PackedLog;
+
 struct BindOptions {
   // Called with the bytes of tensors read so far, which grow from call to call and reach the total,
   // and those of all tensors; from any thread of the executor, one call at a time. When it returns
   // false the bind stops with Cancelled; what it throws comes out of the bind.
-  std::function<bool(std::size_t done, std::size_t total)> progress;
+  std::function<bool(std::size_t done, std::size_t total)> progress = {};
+  // Whether the bytes of a packed file (packed_file.hpp) are compared with their checksums, which
+  // reads them all. What such a file says of itself is checked in any case.
+  bool verify = false;
+  // When set, takes what write_packed() needs.
+  PackedLog* packed = nullptr;
 };
 
 // Counts the bytes that the threads of a bind are done with.

@@ -103,7 +103,8 @@ class Decoder {
   }
 
   // Reads, checks and packs every tensor of the source, with the threads of `executor`. The source
-  // is not needed afterwards. LoadError or ShapeError name the key or tensor that does not fit.
+  // is not needed afterwards; matrices of a packed file (packed_file.hpp) stay mapped, so that file
+  // must not be changed. LoadError or ShapeError name the key or tensor that does not fit.
   static Decoder bind(const TensorSource& source, Executor& executor,
                       const BindOptions& options = {}) {
     const ConfigStorage storage(source);

@@ -1,6 +1,8 @@
 #pragma once
 // The visitor that fills weights from a checkpoint: every tensor found exactly once, every shape
 // checked, nothing left over.
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "../nn/rotary.hpp"
 #include "bind_options.hpp"
 #include "fingerprint.hpp"
+#include "packed_file.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -20,27 +23,31 @@ template <class Formats>
 class Loader {
  public:
   Loader(const TensorSource& source, Executor& executor, const BindOptions& options = {})
-      : source_(source), executor_(executor), progress_(options.progress, bytes_of(source)) {}
+      : source_(source),
+        executor_(executor),
+        progress_(options.progress, bytes_of(source)),
+        packed_(source),
+        log_(options.packed) {
+    if (options.verify) packed_.verify(source.origin(), executor);
+  }
 
   // Prefix of the names that follow: "blk.3." or "".
   void within(std::string prefix) { prefix_ = std::move(prefix); }
 
   void matrix(std::string_view name, PackedMatrix<Formats>& to, Axis out, Axis in) {
-    const TensorInfo& tensor = need(full(name));
-    check(tensor, {out, in});
-    to = pack(tensor, tensor.data, out.size, in.size);
+    const Found found = need(full(name));
+    check(found.tensor, {out, in});
+    std::vector<PackedMatrix<Formats>> one;
+    matrices(found, one, 1, out.size, in.size);
+    to = std::move(one[0]);
   }
 
   // One matrix [out, in] after another, as experts and heads are stored: [count, out, in].
   void stack(std::string_view name, std::vector<PackedMatrix<Formats>>& to, Axis count, Axis out,
              Axis in) {
-    const TensorInfo& tensor = need(full(name));
-    check(tensor, {count, out, in});
-    const std::size_t each = tensor.data.size() / static_cast<std::size_t>(count.size);
-    to.reserve(static_cast<std::size_t>(count.size));
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count.size); ++i) {
-      to.push_back(pack(tensor, tensor.data.subspan(i * each, each), out.size, in.size));
-    }
+    const Found found = need(full(name));
+    check(found.tensor, {count, out, in});
+    matrices(found, to, static_cast<std::size_t>(count.size), out.size, in.size);
   }
 
   // The same rows of each part of [count x period, in] or [count, period, in], as matrices
@@ -48,7 +55,8 @@ class Loader {
   // then kept as floats, which is exact; ShapeError when the type's list has no F32.
   void slices(std::string_view name, std::vector<PackedMatrix<Formats>>& to, Axis count,
               const Slice& slice, Axis in) {
-    const TensorInfo& tensor = need(full(name));
+    const TensorInfo& tensor = need_whole(full(name));
+    if (log_ != nullptr) log_->keep_apart(tensor.name);
     const std::string rows_origin = message(count.origin, " x (", slice.period.origin, ")");
     if (tensor.shape.size() == 3) {
       check(tensor, {count, slice.period, in});
@@ -68,13 +76,13 @@ class Loader {
   }
 
   void vector(std::string_view name, std::vector<float>& to, Axis n) {
-    const TensorInfo& tensor = need(full(name));
+    const TensorInfo& tensor = need_whole(full(name));
     check(tensor, {n});
     decode(tensor, n.size, to);
   }
   // One vector [n] after another: [count, n].
   void vectors(std::string_view name, std::vector<float>& to, Axis count, Axis n) {
-    const TensorInfo& tensor = need(full(name));
+    const TensorInfo& tensor = need_whole(full(name));
     check(tensor, {count, n});
     decode(tensor, count.size * n.size, to);
   }
@@ -133,7 +141,7 @@ class Loader {
     to.resize(static_cast<std::size_t>(n));
     FormatList<AnyOf<F32, F16, Bf16>>::visit(
         tag, [&]<class F>(F) { F::decode(tensor.data.data(), n, to.data()); });
-    count(tensor, tensor.data.size());
+    count_bytes(tensor, tensor.data.size());
   }
   int tag_of(const TensorInfo& tensor) const {
     const int tag = tag_of_ggml_type<Formats>(tensor.ggml_type);
@@ -145,14 +153,95 @@ class Loader {
     }
     return tag;
   }
+  // A tensor of the source and, when it is stored packed, how; then `tensor` describes the original
+  // and has the packed bytes.
+  struct Found {
+    const TensorInfo& tensor;
+    const PackedTensor* packed;
+  };
+  // Bytes on a cache line, and who keeps them.
+  struct Kept {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> owner;
+  };
+
+  // The matrices [out, in] of a tensor, in one piece of memory as packed_file.hpp describes it.
+  void matrices(const Found& found, std::vector<PackedMatrix<Formats>>& to, std::size_t count,
+                Dim out, Dim in) {
+    using Matrix = PackedMatrix<Formats>;
+    const TensorInfo& tensor = found.tensor;
+    const int tag = tag_of(tensor);
+    const std::size_t bytes = Matrix::packed_bytes(tag, out, in);
+    const std::size_t stride = count == 1 ? bytes : round_up(bytes, cache_line);
+    const std::size_t whole = checked_multiply(count, stride);
+    to.reserve(count);
+    Kept kept;
+    if (found.packed != nullptr) {
+      check_packed(*found.packed, tag, whole);
+      kept = keep(tensor.data);
+      for (std::size_t i = 0; i < count; ++i) {
+        to.push_back(Matrix::view(tag, kept.bytes.subspan(i * stride, bytes), out, in, kept.owner));
+      }
+      count_bytes(*found.packed->stored, whole);
+    } else {
+      const std::size_t each = tensor.data.size() / count;
+      const auto buffer = std::make_shared<AlignedBuffer>(whole);
+      kept = {{buffer->data(), whole}, buffer};
+      for (std::size_t i = 0; i < count; ++i) {
+        std::byte* at = buffer->data() + i * stride;
+        std::fill(at + bytes, at + stride, std::byte{0});
+        to.push_back(Matrix::pack_into({at, bytes}, buffer, tag,
+                                       tensor.data.subspan(i * each, each), out, in, executor_,
+                                       part_of(tensor)));
+        progress_.check();
+      }
+    }
+    bytes_ += count * bytes;
+    if (log_ == nullptr) return;
+    PackedTensor made{tensor, nullptr, layout_of(tag), digest_of(found), 0};
+    made.tensor.data = kept.bytes;
+    log_->add(std::move(made), kept.owner);
+  }
+  void check_packed(const PackedTensor& packed, int tag, std::size_t bytes) {
+    const TensorInfo& tensor = packed.tensor;
+    if (tensor.data.size() != bytes) {
+      fail<LoadError>(source_.origin(), ": packed tensor ", printable(tensor.name), " ",
+                      shape_text(tensor.shape), " must have ", bytes, " bytes, it has ",
+                      tensor.data.size(), "; pack the original checkpoint again");
+    }
+    if (packed.layout != layout_of(tag)) {
+      fail<LoadError>(source_.origin(), ": packed tensor ", printable(tensor.name),
+                      " must be arranged as this version of tenon arranges ",
+                      type_name(tensor.ggml_type),
+                      ", it is arranged otherwise; pack the original checkpoint again");
+    }
+  }
+  std::uint64_t layout_of(int tag) {
+    const auto [at, first] = layouts_.try_emplace(tag, 0);
+    if (first) at->second = PackedMatrix<Formats>::layout_signature(tag);
+    return at->second;
+  }
+  // The bytes themselves where the source keeps them, and on a cache line; else a copy.
+  Kept keep(std::span<const std::byte> data) const {
+    std::shared_ptr<const void> owner = source_.keep_alive();
+    if (owner != nullptr && reinterpret_cast<std::uintptr_t>(data.data()) % cache_line == 0) {
+      return {data, std::move(owner)};
+    }
+    const auto buffer = std::make_shared<AlignedBuffer>(data.size());
+    std::copy(data.begin(), data.end(), buffer->data());
+    return {{buffer->data(), buffer->size()}, buffer};
+  }
+  // What to call for each part of a tensor's bytes that is packed.
+  auto part_of(const TensorInfo& tensor) {
+    return [this, &left = left_.at(&tensor)](std::span<const std::byte> part) {
+      source_.done_with(part);
+      return progress_.add(left, part.size());
+    };
+  }
   PackedMatrix<Formats> pack(const TensorInfo& tensor, std::span<const std::byte> data, Dim out,
                              Dim in) {
-    std::size_t& left = left_.at(&tensor);
-    auto packed = PackedMatrix<Formats>::pack(tag_of(tensor), data, out, in, executor_,
-                                              [&](std::span<const std::byte> part) {
-                                                source_.done_with(part);
-                                                return progress_.add(left, part.size());
-                                              });
+    auto packed =
+        PackedMatrix<Formats>::pack(tag_of(tensor), data, out, in, executor_, part_of(tensor));
     progress_.check();
     bytes_ += packed.bytes();
     return packed;
@@ -178,7 +267,7 @@ class Loader {
     }
     auto packed = PackedMatrix<Formats>::pack(kept, turned, columns, rows, executor_);
     bytes_ += packed.bytes();
-    count(tensor, data.size());
+    count_bytes(tensor, data.size());
     return packed;
   }
   // [rows, columns] of F -> [columns, rows] of To, which holds every value of F exactly.
@@ -197,11 +286,14 @@ class Loader {
       }
     }
   }
-  void count(const TensorInfo& tensor, std::size_t bytes) {
-    progress_.add(left_.at(&tensor), bytes);
+  void count_bytes(const TensorInfo& stored, std::size_t bytes) {
+    progress_.add(left_.at(&stored), bytes);
     progress_.check();
   }
-  const TensorInfo& need(const std::string& name) {
+  static std::uint64_t digest_of(const Found& found) {
+    return found.packed == nullptr ? tensor_digest(found.tensor) : found.packed->digest;
+  }
+  Found need(const std::string& name) {
     const TensorInfo* tensor = source_.find(name);
     if (tensor == nullptr) {
       fail<LoadError>(source_.origin(), ": tensor ", name,
@@ -209,8 +301,20 @@ class Loader {
                       " tensors do not include it; convert the checkpoint again");
     }
     left_.emplace(tensor, tensor->data.size());
-    add_tensor(weights_checksum_, *tensor);
-    return *tensor;
+    const PackedTensor* packed = packed_.find(name);
+    const Found found{packed == nullptr ? *tensor : packed->tensor, packed};
+    weights_checksum_.add(digest_of(found));
+    return found;
+  }
+  // One in the file's own form.
+  const TensorInfo& need_whole(const std::string& name) {
+    const Found found = need(name);
+    if (found.packed != nullptr) {
+      fail<LoadError>(source_.origin(), ": tensor ", name,
+                      " must be stored as in the original, because this model type takes it "
+                      "apart, it is packed; pack the original checkpoint again");
+    }
+    return found.tensor;
   }
   void check(const TensorInfo& tensor, std::initializer_list<Axis> axes) const {
     std::vector<Dim> wanted;
@@ -232,6 +336,9 @@ class Loader {
   const TensorSource& source_;
   Executor& executor_;
   BindProgress progress_;
+  PackedFile packed_;
+  PackedLog* log_;
+  std::unordered_map<int, std::uint64_t> layouts_;  // by tag
   std::string prefix_;
   std::size_t bytes_ = 0;
   Checksum weights_checksum_;
