@@ -1,19 +1,32 @@
 // Continues a text with any model the zoo knows.
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <tenon/cost/read_bandwidth.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/registry.hpp>
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
 #include "command_line.hpp"
 
 namespace {
+
+bool stderr_is_terminal() {
+#if defined(__unix__) || defined(__APPLE__)
+  return ::isatty(STDERR_FILENO) == 1;
+#else
+  return false;
+#endif
+}
 
 struct Options {
   std::string model, prompt = "Once upon a time", cache = "f16";
   int max_tokens = 200, threads = 0, context = 0;
   tenon::SamplingOptions sampling;
-  bool ids = false, stats = false;
+  bool ids = false, stats = false, verify = false;
 };
 
 constexpr int longest_default_context = 4096;
@@ -41,12 +54,35 @@ void print_stats(const tenon::AnyModel& model, const tenon::AnySession& session,
       100 * rate * bytes / bound, team.threads(), std::string(name_of(session.isa())).c_str());
 }
 
+// A line on the terminal while a large model is read, gone when that is done. Empty when nobody
+// would see it or it would be over at once.
+std::function<bool(std::size_t, std::size_t)> progress_line(const tenon::TensorSource& file) {
+  constexpr std::size_t worth_showing = 200'000'000;
+  std::size_t bytes = 0;
+  for (const tenon::TensorInfo& tensor : file.tensors()) bytes += tensor.data.size();
+  if (bytes < worth_showing || !stderr_is_terminal()) return {};
+  return [shown = -1](std::size_t done, std::size_t total) mutable {
+    const int percent =
+        static_cast<int>(static_cast<double>(done) / static_cast<double>(total) * 100);
+    if (percent == shown) return true;
+    shown = percent;
+    if (done < total) {
+      std::fprintf(stderr, "\rloading %d %%", percent);
+    } else {
+      std::fprintf(stderr, "\r%*s\r", 13, "");
+    }
+    std::fflush(stderr);
+    return true;
+  };
+}
+
 void generate(const Options& o) {
   o.sampling.check();
   tenon::ThreadTeam team(o.threads);
   const auto file = tenon::Gguf::open(o.model);
   const auto tokenizer = tenon::Tokenizer::from(file.metadata());
-  const auto model = tenon::zoo::All::load(file, team);
+  const auto model =
+      tenon::zoo::All::load(file, team, {.progress = progress_line(file), .verify = o.verify});
   const int trained =
       model.trained_context() > 0 ? model.trained_context() : longest_default_context;
   tenon::Limits limits;
@@ -106,6 +142,7 @@ int main(int argc, char** argv) {
                  "keys/values")
       ->capture_default_str();
   app.add_flag("--ids", o.ids, "print the generated token ids instead of text");
+  app.add_flag("--verify", o.verify, "check that the weights of a packed file are as written");
   app.add_flag("--stats", o.stats, "print speed and memory on stderr");
   return run_program(app, argc, argv, [&] { generate(o); });
 }

@@ -29,7 +29,7 @@ refuses() {
   grep -qF -- "$part" "$work/err" || complain "$* does not mention '$part': $(cat "$work/err")"
 }
 
-programs=(generate score tokenize inspect quantize custom_mask variants)
+programs=(generate score tokenize inspect quantize pack custom_mask variants)
 if [[ -x $bin/convert ]]; then programs+=(convert); fi # it needs Eigen
 for program in "${programs[@]}"; do
   "$bin/$program" --help > "$work/out" 2> "$work/err" || complain "$program --help exited with $?"
@@ -46,7 +46,7 @@ mkdir "$work/folder.gguf"
 : > "$work/empty.gguf"
 printf 'not a model, but long enough to have a header of some kind' > "$work/text.gguf"
 head -c 5000 "$model" > "$work/cut.gguf"
-for program in generate inspect 'score --tokens 1,2 --perplexity' 'tokenize hello' 'quantize out.gguf q8_0'; do
+for program in generate inspect 'score --tokens 1,2 --perplexity' 'tokenize hello' 'quantize out.gguf q8_0' 'pack out.gguf'; do
   read -r name rest <<< "$program"
   for case in 'absent:nothing of that name' 'folder:directory' 'empty:empty' 'text:GGUF' 'cut:cut.gguf'; do
     # shellcheck disable=SC2086
@@ -118,6 +118,9 @@ gives "$alone" "$bin/score" "$model" --text-file "$work/text" --perplexity --log
 "$bin/quickstart" "$model" | grep '^Once upon a time' > /dev/null || complain 'quickstart'
 "$bin/quickstart" "$model" 'One day' | grep '^One day' > /dev/null || complain 'quickstart with a prompt'
 "$bin/quantize" "$model" "$work/out.gguf" q4_0 > /dev/null && "$bin/inspect" "$work/out.gguf" > /dev/null || complain quantize
+
+"$bin/pack" "$model" "$work/packed.gguf" || complain pack
+gives "$once" "$bin/generate" "$work/packed.gguf" --ids --max-tokens 40 --threads 1 --verify
 
 # Every block format can be written and run; rows that do not fill its blocks stay as they are.
 if [[ -f $shared/models/trained/story-gqa.gguf ]]; then

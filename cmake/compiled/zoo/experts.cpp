@@ -3,6 +3,6 @@
 #include "tenon/zoo/qwen3moe.hpp"
 
 namespace tenon::inline TENON_ABI {
-template AnyModel bind_any<zoo::Mixtral<>>(const TensorSource&, Executor&);
-template AnyModel bind_any<zoo::Qwen3Moe<>>(const TensorSource&, Executor&);
+template AnyModel bind_any<zoo::Mixtral<>>(const TensorSource&, Executor&, const BindOptions&);
+template AnyModel bind_any<zoo::Qwen3Moe<>>(const TensorSource&, Executor&, const BindOptions&);
 }  // namespace tenon::inline TENON_ABI

@@ -2,5 +2,5 @@
 #include "tenon/model/registry.hpp"
 
 namespace tenon::inline TENON_ABI {
-template AnyModel bind_any<zoo::GptOss<>>(const TensorSource&, Executor&);
+template AnyModel bind_any<zoo::GptOss<>>(const TensorSource&, Executor&, const BindOptions&);
 }  // namespace tenon::inline TENON_ABI

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ class ByteReader;
 // aligned, whole and apart from each other inside the file. Anything else is a LoadError.
 class Gguf final : public TensorSource {
  public:
+  Gguf(Gguf&&) = default;
+  Gguf& operator=(Gguf&&) = default;
+
   static Gguf open(const std::filesystem::path& path, FileAccess access = FileAccess::map);
   // Takes the bytes of a whole file; `origin` names them in messages.
   static Gguf from_bytes(std::vector<std::byte> bytes, std::string origin = "GGUF bytes");
@@ -33,13 +37,20 @@ class Gguf final : public TensorSource {
   const Metadata& metadata() const override { return metadata_; }
   std::span<const TensorInfo> tensors() const override { return tensors_; }
   const TensorInfo* find(std::string_view name) const override { return index_.find(name); }
-  void done_with(std::span<const std::byte> part) const override { file_.set_aside(part); }
+  void done_with(std::span<const std::byte> part) const override { bytes_->file.set_aside(part); }
+  std::shared_ptr<const void> keep_alive() const override { return bytes_; }
   int version() const { return static_cast<int>(version_); }
   // Every tensor's data starts at a multiple of this from the start of the data, and so of 8.
   std::uint64_t alignment() const { return alignment_; }
 
  private:
-  explicit Gguf(std::string origin) : origin_(std::move(origin)) {}
+  struct Bytes {  // what the tensors point into: one of these two
+    MappedFile file;
+    std::vector<std::byte> vector;
+  };
+
+  Gguf(std::string origin, Bytes bytes)
+      : origin_(std::move(origin)), bytes_(std::make_shared<const Bytes>(std::move(bytes))) {}
 
   void parse(std::span<const std::byte> bytes);
   void read_version(ByteReader& reader);
@@ -61,8 +72,7 @@ class Gguf final : public TensorSource {
   void check_apart() const;
 
   std::string origin_;
-  MappedFile file_;               // one of these two holds
-  std::vector<std::byte> bytes_;  // what the tensors point into
+  std::shared_ptr<const Bytes> bytes_;
   std::uint32_t version_ = 0;
   std::uint64_t alignment_ = 0;
   Metadata metadata_;

@@ -9,16 +9,14 @@
 namespace tenon::inline TENON_ABI {
 
 TENON_INLINE Gguf Gguf::open(const std::filesystem::path& path, FileAccess access) {
-  Gguf gguf(path.string());
-  gguf.file_ = MappedFile(path, access);
-  gguf.parse(gguf.file_.bytes());
+  Gguf gguf(path.string(), {MappedFile(path, access), {}});
+  gguf.parse(gguf.bytes_->file.bytes());
   return gguf;
 }
 
 TENON_INLINE Gguf Gguf::from_bytes(std::vector<std::byte> bytes, std::string origin) {
-  Gguf gguf(std::move(origin));
-  gguf.bytes_ = std::move(bytes);
-  gguf.parse(gguf.bytes_);
+  Gguf gguf(std::move(origin), {{}, std::move(bytes)});
+  gguf.parse(gguf.bytes_->vector);
   return gguf;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // What a checkpoint is to the model binder, whatever the file format: metadata and named tensors.
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,10 @@ class TensorSource {
   // The caller has read this part of a tensor's data and will not soon again, so its pages need not
   // stay in memory. May be called from several threads at once.
   virtual void done_with(std::span<const std::byte>) const {}
+
+  // While a copy of this lives, the bytes of the tensors stay where they are, with or without the
+  // source. Null when the source cannot promise that.
+  virtual std::shared_ptr<const void> keep_alive() const { return nullptr; }
 
  protected:
   TensorSource() = default;

@@ -173,8 +173,8 @@ inline void store_rounded_bytes(std::int8_t* p, F32x16 a) {
 inline F32x16 load_bytes(const std::int8_t* p) {
   return detail::each([=](int i) { return static_cast<float>(p[i]); });
 }
-// Each of sixteen 32-bit words at p, which need not be aligned, shifted right by `shift`: the bits of
-// Mask.
+// Each of sixteen 32-bit words at p, which need not be aligned, shifted right by `shift`: the bits
+// of Mask.
 template <int Mask>
 inline F32x16 load_fields(const std::byte* p, int shift) {
   return detail::each([=](int i) {

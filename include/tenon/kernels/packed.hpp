@@ -3,8 +3,12 @@
 // file's bytes with the rows rounded up to a tile.
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
+#include "../core/checksum.hpp"
 #include "../core/error.hpp"
 #include "../core/executor.hpp"
 #include "../core/memory.hpp"
@@ -23,7 +27,7 @@ struct TileWeights {
 
 // What pack() calls when the caller does not care which bytes are done with.
 struct IgnoreBytes {
-  void operator()(std::span<const std::byte>) const {}
+  bool operator()(std::span<const std::byte>) const { return true; }
 };
 
 // A weight matrix [out, in] in one format of the list `Formats`, ready for linear().
@@ -34,19 +38,59 @@ class PackedMatrix {
 
   // Packs `rows`, the file's [out, in] of the format with this tag, on all threads of `team`; each
   // touches first the rows it will later read. Calls done(bytes) from any of them for each part of
-  // `rows` that is not needed any more. ShapeError when the bytes are not out rows of in.
+  // `rows` that is not needed any more; what is left when that returns false is not packed.
+  // ShapeError when the bytes are not out rows of in.
   template <class Done = IgnoreBytes>
   static PackedMatrix pack(int tag, std::span<const std::byte> rows, Dim out, Dim in,
                            Executor& team, Done&& done = {}) {
+    check_size(tag, rows.size(), out, in);
+    const auto buffer = std::make_shared<AlignedBuffer>(packed_bytes(tag, out, in));
+    return pack_into({buffer->data(), buffer->size()}, buffer, tag, rows, out, in, team, done);
+  }
+  // The same into memory of the caller: packed_bytes() on a cache line, which `owner` keeps.
+  template <class Done = IgnoreBytes>
+  static PackedMatrix pack_into(std::span<std::byte> to, std::shared_ptr<const void> owner, int tag,
+                                std::span<const std::byte> rows, Dim out, Dim in, Executor& team,
+                                Done&& done = {}) {
+    check_size(tag, rows.size(), out, in);
+    PackedMatrix packed = view(tag, to, out, in, std::move(owner));
+    FormatList<Formats>::visit(tag, [&]<class F>(F) { packed.template fill<F>(rows, team, done); });
+    return packed;
+  }
+  // One that was packed before, where it lies on a cache line. ShapeError unless packed_bytes().
+  static PackedMatrix view(int tag, std::span<const std::byte> packed, Dim out, Dim in,
+                           std::shared_ptr<const void> owner) {
+    PackedMatrix matrix;
+    matrix.tag_ = tag;
+    matrix.out_ = out;
+    matrix.in_ = in;
+    FormatList<Formats>::visit(tag, [&]<class F>(F) { matrix.template lay_out<F>(); });
+    if (matrix.bytes_ != packed.size()) {
+      fail<ShapeError>("a packed matrix of ", out, " rows of ", in, " values must have ",
+                       matrix.bytes_, " bytes, it has ", packed.size(), "; pack it again");
+    }
+    matrix.data_ = packed.data();
+    matrix.owner_ = std::move(owner);
+    return matrix;
+  }
+  // Bytes of a packed [out, in], both positive. CapacityError when they leave the address space.
+  static std::size_t packed_bytes(int tag, Dim out, Dim in) {
+    PackedMatrix matrix;
+    matrix.out_ = out;
+    matrix.in_ = in;
+    FormatList<Formats>::visit(tag, [&]<class F>(F) { matrix.template lay_out<F>(); });
+    return matrix.bytes_;
+  }
+  // A number that changes with the arrangement of packed bytes: of a pattern, packed.
+  static std::uint64_t layout_signature(int tag) {
     return FormatList<Formats>::visit(tag, [&]<class F>(F) {
-      check_size<F>(rows.size(), out, in);
-      PackedMatrix packed;
-      packed.tag_ = tag;
-      packed.out_ = out;
-      packed.in_ = in;
-      packed.template lay_out<F>();
-      packed.template fill<F>(rows, team, done);
-      return packed;
+      constexpr Dim rows = 2 * tile_rows, columns = F::block == 1 ? 16 : 2 * F::block;
+      std::vector<std::byte> pattern(rows * row_bytes<F>(columns));
+      for (std::size_t i = 0; i < pattern.size(); ++i) {
+        pattern[i] = static_cast<std::byte>(i * 37 + i / 256);
+      }
+      SerialExecutor serial;
+      return checksum(pack(tag, pattern, rows, columns, serial).packed());
     });
   }
 
@@ -54,7 +98,8 @@ class PackedMatrix {
   Dim out() const { return out_; }
   Dim in() const { return in_; }
   Dim tiles() const { return ceil_div(out_, tile_rows); }
-  std::size_t bytes() const { return data_.size(); }
+  std::size_t bytes() const { return bytes_; }
+  std::span<const std::byte> packed() const { return {data_, bytes_}; }
 
   // Writes the in() exactly decoded values of one row, 0 <= row < out().
   void decode_row(Dim row, float* to) const {
@@ -64,7 +109,7 @@ class PackedMatrix {
         gather_row<F>(from, static_cast<std::size_t>(row % tile_rows), to);
       } else {
         const std::size_t at = static_cast<std::size_t>(row) * row_bytes<F>(in_);
-        decode_part<F>(data_.data() + at, 0, in_, to);
+        decode_part<F>(data_ + at, 0, in_, to);
       }
     });
   }
@@ -72,12 +117,15 @@ class PackedMatrix {
   // Tile t, 0 <= t < tiles().
   TileWeights tile(Dim t) const {
     const auto index = static_cast<std::size_t>(t);
-    const std::byte* values = data_.data() + index * value_stride_;
+    const std::byte* values = data_ + index * value_stride_;
     if (scale_stride_ == 0) return {values, nullptr};
-    return {values, data_.data() + scales_at_ + index * scale_stride_};
+    return {values, data_ + scales_at_ + index * scale_stride_};
   }
 
  private:
+  static void check_size(int tag, std::size_t bytes, Dim out, Dim in) {
+    FormatList<Formats>::visit(tag, [&]<class F>(F) { check_size<F>(bytes, out, in); });
+  }
   template <class F>
   static void check_size(std::size_t bytes, Dim out, Dim in) {
     // A row longer than all there is must not reach row_bytes, where it might wrap around.
@@ -97,13 +145,14 @@ class PackedMatrix {
       using Layout = TileLayout<F>;
       static_assert(Layout::value_bytes + Layout::scale_bytes == tile_rows * F::block_bytes);
       const auto blocks = static_cast<std::size_t>(ceil_div(in_, F::block));
+      const auto count = static_cast<std::size_t>(tiles());
+      bytes_ = checked_multiply(count, checked_multiply(blocks, tile_rows * F::block_bytes));
       value_stride_ = blocks * Layout::value_bytes;
       scale_stride_ = blocks * Layout::scale_bytes;
-      scales_at_ = static_cast<std::size_t>(tiles()) * value_stride_;
-      data_ = AlignedBuffer(scales_at_ + static_cast<std::size_t>(tiles()) * scale_stride_);
+      scales_at_ = count * value_stride_;
     } else {
       value_stride_ = tile_rows * row_bytes<F>(in_);
-      data_ = AlignedBuffer(static_cast<std::size_t>(out_) * row_bytes<F>(in_));
+      bytes_ = checked_multiply(static_cast<std::size_t>(out_), row_bytes<F>(in_));
     }
   }
 
@@ -119,7 +168,7 @@ class PackedMatrix {
         for (Dim t = first; t < last; ++t) fill_tile<F>(rows.data(), t);
         const std::size_t from = static_cast<std::size_t>(first) * tile_bytes;
         const std::size_t to = (std::min)(static_cast<std::size_t>(last) * tile_bytes, rows.size());
-        done(rows.subspan(from, to - from));
+        if (!done(rows.subspan(from, to - from))) return;
       }
     });
   }
@@ -138,6 +187,12 @@ class PackedMatrix {
         const auto count = static_cast<std::size_t>(blocks);
         std::memset(values, 0, count * Layout::value_bytes);
         if (Layout::scale_bytes > 0) std::memset(scales, 0, count * Layout::scale_bytes);
+      }
+      if constexpr (requires { &Layout::scatter_rows; }) {
+        if (used == tile_rows) {
+          return Layout::scatter_rows(from, row_size, static_cast<std::size_t>(blocks), values,
+                                      scales);
+        }
       }
       for (Dim first = 0; first < blocks; first += Layout::copy_blocks) {
         const Dim end = (std::min)(blocks, first + Layout::copy_blocks);
@@ -173,7 +228,9 @@ class PackedMatrix {
     }
   }
 
-  AlignedBuffer data_;
+  std::shared_ptr<const void> owner_;  // of the bytes at data_
+  const std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
   std::size_t value_stride_ = 0, scale_stride_ = 0, scales_at_ = 0;  // bytes
   Dim out_ = 0, in_ = 0;
   int tag_ = 0;

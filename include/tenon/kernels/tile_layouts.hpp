@@ -10,13 +10,15 @@
 #include "../quant/dense.hpp"
 #include "../quant/iq4_nl.hpp"
 #include "../quant/mxfp4.hpp"
+#include "transpose.hpp"
 
 namespace tenon::inline TENON_ABI {
 
 inline constexpr int tile_rows = 16;
 
 // How one k-block of 16 rows lies in a tile: `value_bytes` in the values section, `scale_bytes` in
-// the scales section. scatter() places one row's file block, gather() takes it out again.
+// the scales section. scatter() places one row's file block, gather() takes it out again. A layout
+// may have scatter_rows(), which places `count` blocks of 16 whole rows, `stride` bytes apart.
 // Specialised for the formats the kernels read directly; any other format keeps its file rows.
 template <class F>
 struct TileLayout;
@@ -59,6 +61,20 @@ struct DenseTile {
   static void scatter(const std::byte* block, std::size_t row, std::byte* values, std::byte*) {
     std::memcpy(values + row * Width, block, Width);
   }
+  static void scatter_rows(const std::byte* rows, std::size_t stride, std::size_t count,
+                           std::byte* values, std::byte* scales) {
+    const std::size_t whole = count / 8 * 8;
+    if constexpr (Width == 4) {
+      transpose_words(rows, stride, whole, 0, values);
+    } else {
+      transpose_halves(rows, stride, whole, values);
+    }
+    for (std::size_t k = whole; k < count; ++k) {
+      for (std::size_t r = 0; r < tile_rows; ++r) {
+        scatter(rows + r * stride + k * Width, r, values + k * value_bytes, scales);
+      }
+    }
+  }
   static void gather(const std::byte* values, const std::byte*, std::size_t row, std::byte* block) {
     std::memcpy(block, values + row * Width, Width);
   }
@@ -88,6 +104,19 @@ struct BlockTile {
       std::memcpy(&four, block + 2 * Halves + 4 * j, 4);
       four ^= Flip;
       std::memcpy(values + (j * tile_rows + row) * 4, &four, 4);
+    }
+  }
+  static void scatter_rows(const std::byte* rows, std::size_t stride, std::size_t count,
+                           std::byte* values, std::byte* scales) {
+    constexpr std::size_t block_bytes = 2 * Halves + QuantBytes;
+    for (std::size_t b = 0; b < count; ++b, rows += block_bytes) {
+      transpose_words(rows + 2 * Halves, stride, QuantBytes / 4, Flip, values + b * value_bytes);
+      for (std::size_t h = 0; h < Halves; ++h) {
+        for (std::size_t r = 0; r < tile_rows; ++r) {
+          std::memcpy(scales + b * scale_bytes + (h * tile_rows + r) * 2, rows + r * stride + 2 * h,
+                      2);
+        }
+      }
     }
   }
   static void gather(const std::byte* values, const std::byte* scales, std::size_t row,
@@ -120,6 +149,13 @@ struct Mxfp4Tile {
     scales[row] = block[0];
     for (std::size_t j = 0; j < 4; ++j) {
       std::memcpy(values + (j * tile_rows + row) * 4, block + 1 + 4 * j, 4);
+    }
+  }
+  static void scatter_rows(const std::byte* rows, std::size_t stride, std::size_t count,
+                           std::byte* values, std::byte* scales) {
+    for (std::size_t b = 0; b < count; ++b, rows += 1 + 16) {
+      transpose_words(rows + 1, stride, 4, 0, values + b * value_bytes);
+      for (std::size_t r = 0; r < tile_rows; ++r) scales[b * scale_bytes + r] = rows[r * stride];
     }
   }
   static void gather(const std::byte* values, const std::byte* scales, std::size_t row,

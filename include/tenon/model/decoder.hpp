@@ -103,17 +103,20 @@ class Decoder {
   }
 
   // Reads, checks and packs every tensor of the source, with the threads of `executor`. The source
-  // is not needed afterwards. LoadError or ShapeError name the key or tensor that does not fit.
-  static Decoder bind(const TensorSource& source, Executor& executor) {
+  // is not needed afterwards; matrices of a packed file (packed_file.hpp) stay mapped, so that file
+  // must not be changed. LoadError or ShapeError name the key or tensor that does not fit.
+  static Decoder bind(const TensorSource& source, Executor& executor,
+                      const BindOptions& options = {}) {
     const ConfigStorage storage(source);
     const ModelConfig config = storage.view();
     check_plan(config);
     check_pins(config, source.origin());
     auto bound = std::make_shared<Bound>();
-    Loader<formats> loader(source, executor);
+    Loader<formats> loader(source, executor, options);
     read(config, loader, *bound);
     loader.refuse_unused();
     storage.refuse_unread(source.origin());
+    loader.finish();
     bound->rotaries = loader.take_rotaries();
     bound->bytes = loader.bytes();
     bound->fingerprint = tenon::fingerprint<kinds>(config, *bound, loader.weights_checksum());

@@ -8,21 +8,26 @@
 
 namespace tenon::inline TENON_ABI {
 
-// Adds a tensor of a checkpoint: name, format, shape, and its bytes, of large ones 16 samples of 64
-// spread evenly over them, so that it costs nothing beside packing.
+// A tensor of a checkpoint as one number: name, format, shape, and its bytes, of large ones 16
+// samples of 64 spread evenly over them, so that it costs nothing beside packing.
 template <class Tensor>
-void add_tensor(Checksum& sum, const Tensor& tensor) {
+std::uint64_t tensor_digest(const Tensor& tensor) {
   constexpr std::size_t samples = 16, each = 64;
   const auto bytes = tensor.data;
+  Checksum sum;
   sum.add(std::string_view(tensor.name));
   sum.add(tensor.ggml_type);
   for (const Dim size : tensor.shape) sum.add(size);
-  if (tensor.shape.size() < 2 || bytes.size() <= samples * each) return sum.add(bytes);
-  const std::size_t stride = (bytes.size() - each) / (samples - 1);
-  for (std::size_t i = 0; i < samples; ++i) sum.add(bytes.subspan(i * stride, each));
+  if (tensor.shape.size() < 2 || bytes.size() <= samples * each) {
+    sum.add(bytes);
+  } else {
+    const std::size_t stride = (bytes.size() - each) / (samples - 1);
+    for (std::size_t i = 0; i < samples; ++i) sum.add(bytes.subspan(i * stride, each));
+  }
+  return sum.value();
 }
 
-// The fingerprint of a bound model whose tensors were added to `weights`.
+// The fingerprint of a bound model whose tensors' digests were added to `weights`.
 template <class Kinds, class Bound>
 std::uint64_t fingerprint(const ModelConfig& config, const Bound& bound, Checksum weights) {
   Checksum& sum = weights;

@@ -1,8 +1,10 @@
 #pragma once
 // The visitor that fills weights from a checkpoint: every tensor found exactly once, every shape
 // checked, nothing left over.
+#include <algorithm>
+#include <memory>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "../core/executor.hpp"
@@ -11,34 +13,41 @@
 #include "../kernels/packed.hpp"
 #include "../nn/bind.hpp"
 #include "../nn/rotary.hpp"
+#include "bind_options.hpp"
 #include "fingerprint.hpp"
+#include "packed_file.hpp"
 
 namespace tenon::inline TENON_ABI {
 
 template <class Formats>
 class Loader {
  public:
-  Loader(const TensorSource& source, Executor& executor) : source_(source), executor_(executor) {}
+  Loader(const TensorSource& source, Executor& executor, const BindOptions& options = {})
+      : source_(source),
+        executor_(executor),
+        progress_(options.progress, bytes_of(source)),
+        packed_(source),
+        log_(options.packed) {
+    if (options.verify) packed_.verify(source.origin(), executor);
+  }
 
   // Prefix of the names that follow: "blk.3." or "".
   void within(std::string prefix) { prefix_ = std::move(prefix); }
 
   void matrix(std::string_view name, PackedMatrix<Formats>& to, Axis out, Axis in) {
-    const TensorInfo& tensor = need(full(name));
-    check(tensor, {out, in});
-    to = pack(tensor, tensor.data, out.size, in.size);
+    const Found found = need(full(name));
+    check(found.tensor, {out, in});
+    std::vector<PackedMatrix<Formats>> one;
+    matrices(found, one, 1, out.size, in.size);
+    to = std::move(one[0]);
   }
 
   // One matrix [out, in] after another, as experts and heads are stored: [count, out, in].
   void stack(std::string_view name, std::vector<PackedMatrix<Formats>>& to, Axis count, Axis out,
              Axis in) {
-    const TensorInfo& tensor = need(full(name));
-    check(tensor, {count, out, in});
-    const std::size_t each = tensor.data.size() / static_cast<std::size_t>(count.size);
-    to.reserve(static_cast<std::size_t>(count.size));
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count.size); ++i) {
-      to.push_back(pack(tensor, tensor.data.subspan(i * each, each), out.size, in.size));
-    }
+    const Found found = need(full(name));
+    check(found.tensor, {count, out, in});
+    matrices(found, to, static_cast<std::size_t>(count.size), out.size, in.size);
   }
 
   // The same rows of each part of [count x period, in] or [count, period, in], as matrices
@@ -46,7 +55,8 @@ class Loader {
   // then kept as floats, which is exact; ShapeError when the type's list has no F32.
   void slices(std::string_view name, std::vector<PackedMatrix<Formats>>& to, Axis count,
               const Slice& slice, Axis in) {
-    const TensorInfo& tensor = need(full(name));
+    const TensorInfo& tensor = need_whole(full(name));
+    if (log_ != nullptr) log_->keep_apart(tensor.name);
     const std::string rows_origin = message(count.origin, " x (", slice.period.origin, ")");
     if (tensor.shape.size() == 3) {
       check(tensor, {count, slice.period, in});
@@ -66,13 +76,13 @@ class Loader {
   }
 
   void vector(std::string_view name, std::vector<float>& to, Axis n) {
-    const TensorInfo& tensor = need(full(name));
+    const TensorInfo& tensor = need_whole(full(name));
     check(tensor, {n});
     decode(tensor, n.size, to);
   }
   // One vector [n] after another: [count, n].
   void vectors(std::string_view name, std::vector<float>& to, Axis count, Axis n) {
-    const TensorInfo& tensor = need(full(name));
+    const TensorInfo& tensor = need_whole(full(name));
     check(tensor, {count, n});
     decode(tensor, count.size * n.size, to);
   }
@@ -96,10 +106,13 @@ class Loader {
   const Checksum& weights_checksum() const { return weights_checksum_; }
   std::vector<RotaryFrequencies> take_rotaries() { return std::move(rotaries_); }
 
+  // To be called last: the progress of the bind reaches its total.
+  void finish() { progress_.finish(); }
+
   // LoadError when the checkpoint holds a tensor that nothing asked for.
   void refuse_unused() const {
     for (const TensorInfo& tensor : source_.tensors()) {
-      if (used_.contains(&tensor)) continue;
+      if (left_.contains(&tensor)) continue;
       fail<LoadError>(source_.origin(), ": tensor ", printable(tensor.name), " ",
                       shape_text(tensor.shape),
                       " has no place in this model type, so the result would be "
@@ -108,12 +121,17 @@ class Loader {
   }
 
  private:
+  static std::size_t bytes_of(const TensorSource& source) {
+    std::size_t sum = 0;
+    for (const TensorInfo& tensor : source.tensors()) sum += tensor.data.size();
+    return sum;
+  }
   std::string full(std::string_view name) const {
     if (name.starts_with('/')) return std::string(name.substr(1));
     if (name.ends_with(".bias")) return message(prefix_, name);
     return message(prefix_, name, ".weight");
   }
-  void decode(const TensorInfo& tensor, Dim n, std::vector<float>& to) const {
+  void decode(const TensorInfo& tensor, Dim n, std::vector<float>& to) {
     const int tag = tag_of_ggml_type<AnyOf<F32, F16, Bf16>>(tensor.ggml_type);
     if (tag < 0) {
       fail<ShapeError>(source_.origin(), ": tensor ", tensor.name,
@@ -123,6 +141,7 @@ class Loader {
     to.resize(static_cast<std::size_t>(n));
     FormatList<AnyOf<F32, F16, Bf16>>::visit(
         tag, [&]<class F>(F) { F::decode(tensor.data.data(), n, to.data()); });
+    count_bytes(tensor, tensor.data.size());
   }
   int tag_of(const TensorInfo& tensor) const {
     const int tag = tag_of_ggml_type<Formats>(tensor.ggml_type);
@@ -134,11 +153,96 @@ class Loader {
     }
     return tag;
   }
+  // A tensor of the source and, when it is stored packed, how; then `tensor` describes the original
+  // and has the packed bytes.
+  struct Found {
+    const TensorInfo& tensor;
+    const PackedTensor* packed;
+  };
+  // Bytes on a cache line, and who keeps them.
+  struct Kept {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> owner;
+  };
+
+  // The matrices [out, in] of a tensor, in one piece of memory as packed_file.hpp describes it.
+  void matrices(const Found& found, std::vector<PackedMatrix<Formats>>& to, std::size_t count,
+                Dim out, Dim in) {
+    using Matrix = PackedMatrix<Formats>;
+    const TensorInfo& tensor = found.tensor;
+    const int tag = tag_of(tensor);
+    const std::size_t bytes = Matrix::packed_bytes(tag, out, in);
+    const std::size_t stride = count == 1 ? bytes : round_up(bytes, cache_line);
+    const std::size_t whole = checked_multiply(count, stride);
+    to.reserve(count);
+    Kept kept;
+    if (found.packed != nullptr) {
+      check_packed(*found.packed, tag, whole);
+      kept = keep(tensor.data);
+      for (std::size_t i = 0; i < count; ++i) {
+        to.push_back(Matrix::view(tag, kept.bytes.subspan(i * stride, bytes), out, in, kept.owner));
+      }
+      count_bytes(*found.packed->stored, whole);
+    } else {
+      const std::size_t each = tensor.data.size() / count;
+      const auto buffer = std::make_shared<AlignedBuffer>(whole);
+      kept = {{buffer->data(), whole}, buffer};
+      for (std::size_t i = 0; i < count; ++i) {
+        std::byte* at = buffer->data() + i * stride;
+        std::fill(at + bytes, at + stride, std::byte{0});
+        to.push_back(Matrix::pack_into({at, bytes}, buffer, tag,
+                                       tensor.data.subspan(i * each, each), out, in, executor_,
+                                       part_of(tensor)));
+        progress_.check();
+      }
+    }
+    bytes_ += count * bytes;
+    if (log_ == nullptr) return;
+    PackedTensor made{tensor, nullptr, layout_of(tag), digest_of(found), 0};
+    made.tensor.data = kept.bytes;
+    log_->add(std::move(made), kept.owner);
+  }
+  void check_packed(const PackedTensor& packed, int tag, std::size_t bytes) {
+    const TensorInfo& tensor = packed.tensor;
+    if (tensor.data.size() != bytes) {
+      fail<LoadError>(source_.origin(), ": packed tensor ", printable(tensor.name), " ",
+                      shape_text(tensor.shape), " must have ", bytes, " bytes, it has ",
+                      tensor.data.size(), "; pack the original checkpoint again");
+    }
+    if (packed.layout != layout_of(tag)) {
+      fail<LoadError>(source_.origin(), ": packed tensor ", printable(tensor.name),
+                      " must be arranged as this version of tenon arranges ",
+                      type_name(tensor.ggml_type),
+                      ", it is arranged otherwise; pack the original checkpoint again");
+    }
+  }
+  std::uint64_t layout_of(int tag) {
+    const auto [at, first] = layouts_.try_emplace(tag, 0);
+    if (first) at->second = PackedMatrix<Formats>::layout_signature(tag);
+    return at->second;
+  }
+  // The bytes themselves where the source keeps them, and on a cache line; else a copy.
+  Kept keep(std::span<const std::byte> data) const {
+    std::shared_ptr<const void> owner = source_.keep_alive();
+    if (owner != nullptr && reinterpret_cast<std::uintptr_t>(data.data()) % cache_line == 0) {
+      return {data, std::move(owner)};
+    }
+    const auto buffer = std::make_shared<AlignedBuffer>(data.size());
+    std::copy(data.begin(), data.end(), buffer->data());
+    return {{buffer->data(), buffer->size()}, buffer};
+  }
+  // What to call for each part of a tensor's bytes that is packed.
+  auto part_of(const TensorInfo& tensor) {
+    return [this, &left = left_.at(&tensor)](std::span<const std::byte> part) {
+      source_.done_with(part);
+      return progress_.add(left, part.size());
+    };
+  }
   PackedMatrix<Formats> pack(const TensorInfo& tensor, std::span<const std::byte> data, Dim out,
                              Dim in) {
-    auto packed = PackedMatrix<Formats>::pack(
-        tag_of(tensor), data, out, in, executor_,
-        [this](std::span<const std::byte> part) { source_.done_with(part); });
+    auto packed =
+        PackedMatrix<Formats>::pack(tag_of(tensor), data, out, in, executor_, part_of(tensor));
+    progress_.check();
     bytes_ += packed.bytes();
     return packed;
   }
@@ -163,6 +267,7 @@ class Loader {
     }
     auto packed = PackedMatrix<Formats>::pack(kept, turned, columns, rows, executor_);
     bytes_ += packed.bytes();
+    count_bytes(tensor, data.size());
     return packed;
   }
   // [rows, columns] of F -> [columns, rows] of To, which holds every value of F exactly.
@@ -181,16 +286,35 @@ class Loader {
       }
     }
   }
-  const TensorInfo& need(const std::string& name) {
+  void count_bytes(const TensorInfo& stored, std::size_t bytes) {
+    progress_.add(left_.at(&stored), bytes);
+    progress_.check();
+  }
+  static std::uint64_t digest_of(const Found& found) {
+    return found.packed == nullptr ? tensor_digest(found.tensor) : found.packed->digest;
+  }
+  Found need(const std::string& name) {
     const TensorInfo* tensor = source_.find(name);
     if (tensor == nullptr) {
       fail<LoadError>(source_.origin(), ": tensor ", name,
                       " must be there for this model type, the file's ", source_.tensors().size(),
                       " tensors do not include it; convert the checkpoint again");
     }
-    used_.insert(tensor);
-    add_tensor(weights_checksum_, *tensor);
-    return *tensor;
+    left_.emplace(tensor, tensor->data.size());
+    const PackedTensor* packed = packed_.find(name);
+    const Found found{packed == nullptr ? *tensor : packed->tensor, packed};
+    weights_checksum_.add(digest_of(found));
+    return found;
+  }
+  // One in the file's own form.
+  const TensorInfo& need_whole(const std::string& name) {
+    const Found found = need(name);
+    if (found.packed != nullptr) {
+      fail<LoadError>(source_.origin(), ": tensor ", name,
+                      " must be stored as in the original, because this model type takes it "
+                      "apart, it is packed; pack the original checkpoint again");
+    }
+    return found.tensor;
   }
   void check(const TensorInfo& tensor, std::initializer_list<Axis> axes) const {
     std::vector<Dim> wanted;
@@ -211,10 +335,14 @@ class Loader {
 
   const TensorSource& source_;
   Executor& executor_;
+  BindProgress progress_;
+  PackedFile packed_;
+  PackedLog* log_;
+  std::unordered_map<int, std::uint64_t> layouts_;  // by tag
   std::string prefix_;
   std::size_t bytes_ = 0;
   Checksum weights_checksum_;
-  std::unordered_set<const TensorInfo*> used_;
+  std::unordered_map<const TensorInfo*, std::size_t> left_;  // bytes, of the tensors asked for
   std::vector<RotaryFrequencies> rotaries_;
 };
 

@@ -5,6 +5,7 @@
 #include "../core/fixed_string.hpp"
 #include "../core/thread_team.hpp"
 #include "any_model.hpp"
+#include "bind_options.hpp"
 #include "config_storage.hpp"
 #include "loader.hpp"
 
@@ -13,8 +14,8 @@ namespace tenon::inline TENON_ABI {
 // The model of a checkpoint behind one interface. A function of its own, so that tenon::zoo can
 // hold it for the families of the zoo.
 template <class M>
-AnyModel bind_any(const TensorSource& source, Executor& executor) {
-  return AnyModel(M::bind(source, executor));
+AnyModel bind_any(const TensorSource& source, Executor& executor, const BindOptions& options) {
+  return AnyModel(M::bind(source, executor, options));
 }
 
 // Models of one architecture, as `general.architecture` names it. Several types (other pinned
@@ -27,12 +28,12 @@ struct Entry {
 
   // An AnyModel of the first type that fits, or null when none does.
   static std::unique_ptr<AnyModel> bind(const TensorSource& source, const ModelConfig& config,
-                                        Executor& executor) {
+                                        Executor& executor, const BindOptions& options) {
     std::unique_ptr<AnyModel> model;
-    static_cast<void>(
-        ((Models::accepts(config) &&
-          (model = std::make_unique<AnyModel>(bind_any<Models>(source, executor)), true)) ||
-         ...));
+    static_cast<void>((
+        (Models::accepts(config) &&
+         (model = std::make_unique<AnyModel>(bind_any<Models>(source, executor, options)), true)) ||
+        ...));
     return model;
   }
 };
@@ -42,7 +43,8 @@ template <class... Entries>
 struct Registry {
   // LoadError when no entry has the checkpoint's architecture, ShapeError when none of its types
   // accepts the checkpoint's sizes; both list what there is.
-  static AnyModel load(const TensorSource& source, Executor& executor) {
+  static AnyModel load(const TensorSource& source, Executor& executor,
+                       const BindOptions& options = {}) {
     const ConfigStorage storage(source);
     const ModelConfig config = storage.view();
     std::unique_ptr<AnyModel> model;
@@ -50,7 +52,7 @@ struct Registry {
     const auto offer = [&]<class E>(std::type_identity<E>) {
       if (model || E::architecture != config.architecture) return;
       known = true;
-      model = E::bind(source, config, executor);
+      model = E::bind(source, config, executor, options);
     };
     (offer(std::type_identity<Entries>{}), ...);
     if (model) return std::move(*model);

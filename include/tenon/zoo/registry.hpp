@@ -31,22 +31,33 @@ using All =
 }  // namespace zoo
 
 #if defined(TENON_ZOO)
-extern template AnyModel bind_any<zoo::Mixtral<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Mistral<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Llama<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Qwen2<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Qwen3<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Qwen3Moe<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Gemma2<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Gemma3<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Gemma4<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::DeepSeek2<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::GptOss<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Phi3Long>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Phi3<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Llada<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::Hybrid<>>(const TensorSource&, Executor&);
-extern template AnyModel bind_any<zoo::LlamaMla<>>(const TensorSource&, Executor&);
+extern template AnyModel bind_any<zoo::Mixtral<>>(const TensorSource&, Executor&,
+                                                  const BindOptions&);
+extern template AnyModel bind_any<zoo::Mistral<>>(const TensorSource&, Executor&,
+                                                  const BindOptions&);
+extern template AnyModel bind_any<zoo::Llama<>>(const TensorSource&, Executor&, const BindOptions&);
+extern template AnyModel bind_any<zoo::Qwen2<>>(const TensorSource&, Executor&, const BindOptions&);
+extern template AnyModel bind_any<zoo::Qwen3<>>(const TensorSource&, Executor&, const BindOptions&);
+extern template AnyModel bind_any<zoo::Qwen3Moe<>>(const TensorSource&, Executor&,
+                                                   const BindOptions&);
+extern template AnyModel bind_any<zoo::Gemma2<>>(const TensorSource&, Executor&,
+                                                 const BindOptions&);
+extern template AnyModel bind_any<zoo::Gemma3<>>(const TensorSource&, Executor&,
+                                                 const BindOptions&);
+extern template AnyModel bind_any<zoo::Gemma4<>>(const TensorSource&, Executor&,
+                                                 const BindOptions&);
+extern template AnyModel bind_any<zoo::DeepSeek2<>>(const TensorSource&, Executor&,
+                                                    const BindOptions&);
+extern template AnyModel bind_any<zoo::GptOss<>>(const TensorSource&, Executor&,
+                                                 const BindOptions&);
+extern template AnyModel bind_any<zoo::Phi3Long>(const TensorSource&, Executor&,
+                                                 const BindOptions&);
+extern template AnyModel bind_any<zoo::Phi3<>>(const TensorSource&, Executor&, const BindOptions&);
+extern template AnyModel bind_any<zoo::Llada<>>(const TensorSource&, Executor&, const BindOptions&);
+extern template AnyModel bind_any<zoo::Hybrid<>>(const TensorSource&, Executor&,
+                                                 const BindOptions&);
+extern template AnyModel bind_any<zoo::LlamaMla<>>(const TensorSource&, Executor&,
+                                                   const BindOptions&);
 #endif
 
 }  // namespace tenon::inline TENON_ABI
