@@ -14,14 +14,14 @@ namespace tenon::inline TENON_ABI::neon_dotprod {
 using namespace neon;  // NOLINT(google-build-using-namespace): all but the dot product
 
 // Assembly, because older compilers' headers offer it only to units compiled for processors that
-// have it.
+// have it; volatile, because GCC would otherwise load all weights of a unit first, and spill them.
 struct ByteDot {
   static constexpr bool signs_wide = true;
-  static constexpr int tiles = 1, tokens = 4, streams = 4;
+  static constexpr int tiles = 1, tokens = 3, streams = 2;
   TENON_LEAF static inline __attribute__((always_inline)) int32x4_t add_products(int32x4_t acc,
                                                                                  uint8x16_t w,
                                                                                  uint8x16_t x) {
-    __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(acc) : "w"(w), "w"(x));
+    __asm__ volatile("sdot %0.4s, %1.16b, %2.16b" : "+w"(acc) : "w"(w), "w"(x));
     return acc;
   }
   TENON_LEAF static inline __attribute__((always_inline)) I32x16 narrow(I32x16 acc, Bytes64 w,

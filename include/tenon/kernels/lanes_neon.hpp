@@ -348,11 +348,13 @@ TENON_LANE Bytes64 signed_of_stored(Bytes64 a) {
 // Pairs of products are added in 16 bits: |w| <= 128 and |x| <= 127 keep them exact.
 struct ByteDot {
   static constexpr bool signs_wide = true;
-  static constexpr int tiles = 1, tokens = 4, streams = 3;
+  static constexpr int tiles = 1, tokens = 3, streams = 2;
   TENON_LANE static int32x4_t add_products(int32x4_t acc, uint8x16_t weights, uint8x16_t values) {
     const int8x16_t w = vreinterpretq_s8_u8(weights), x = vreinterpretq_s8_u8(values);
     const int16x8_t low = vmull_s8(vget_low_s8(w), vget_low_s8(x));
-    return vpadalq_s16(acc, vpaddq_s16(low, vmull_high_s8(w, x)));
+    acc = vpadalq_s16(acc, vpaddq_s16(low, vmull_high_s8(w, x)));
+    __asm__ volatile("" : "+w"(acc));  // in this order: GCC would load all weights of a unit first
+    return acc;
   }
   TENON_LANE static I32x16 narrow(I32x16 acc, Bytes64 w, Bytes64 x) {
     return {add_products(acc.q0, w.q0, x.q0), add_products(acc.q1, w.q1, x.q1),
