@@ -8,6 +8,7 @@
 // --benchmark_filter=gemv/q8_0.
 #include <benchmark/benchmark.h>
 
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -32,11 +33,8 @@ struct Case {
 };
 
 bench::MachineBounds& bounds_of(Isa isa) {
-  static bench::MachineBounds all[isa_count] = {
-      bench::MachineBounds(Isa::scalar), bench::MachineBounds(Isa::avx2),
-      bench::MachineBounds(Isa::avx512), bench::MachineBounds(Isa::avx512vnni),
-      bench::MachineBounds(Isa::amx)};
-  return all[static_cast<int>(isa)];
+  static std::map<Isa, bench::MachineBounds> all;
+  return all.try_emplace(isa, isa).first->second;
 }
 
 // A matrix of 16 different rows over and over.
@@ -109,13 +107,14 @@ void add(const Case& c) {
 }
 
 int add_all() {
-  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::avx512vnni, Isa::amx}) {
+  for (const Isa isa : known_isas) {
     if (!supported(isa)) continue;
     for (int tag = 0; tag < FormatList<Formats>::size; ++tag) {
       const bool blocks = tag >= 3;
       // One arithmetic a format: what it is used with. The other instruction sets of f32 are equal.
       const Activations activations = blocks ? Activations::int8 : Activations::f32;
-      if (isa >= Isa::avx512vnni && !blocks) continue;
+      const bool only_bytes = isa >= Isa::avx512vnni || isa == Isa::dotprod;
+      if (only_bytes && !blocks) continue;
       if (isa != Isa::scalar) {
         for (const int threads : {1, usable_cpus()}) {
           add({"gemv", tag, activations, isa, 2048, 8192, 1, threads});

@@ -39,6 +39,8 @@ class Reader {
 #if defined(__x86_64__)
     if (choose_isa() >= Isa::avx2) read_ = avx2::read_floats;
     if (choose_isa() >= Isa::avx512) read_ = avx512::read_floats;
+#elif defined(__aarch64__)
+    if (choose_isa() >= Isa::neon) read_ = neon::read_floats;
 #endif
   }
   double seconds() {

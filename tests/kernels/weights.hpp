@@ -34,7 +34,7 @@ class Backwards final : public Executor {
 
 inline std::vector<Isa> supported_isas() {
   std::vector<Isa> all;
-  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::avx512vnni, Isa::amx}) {
+  for (const Isa isa : known_isas) {
     if (supported(isa)) all.push_back(isa);
   }
   return all;

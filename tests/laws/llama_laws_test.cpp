@@ -34,7 +34,7 @@ std::vector<Token> prompt(int n, int seed) {
 
 std::vector<Isa> isas() {
   std::vector<Isa> out;
-  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::avx512vnni, Isa::amx}) {
+  for (const Isa isa : known_isas) {
     if (supported(isa)) out.push_back(isa);
   }
   return out;

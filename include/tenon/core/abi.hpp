@@ -27,14 +27,17 @@
 #define TENON_ABI v0_avx2
 #elif defined(__AVX__)
 #define TENON_ABI v0_avx
+#elif defined(__ARM_FEATURE_SVE)
+#define TENON_ABI v0_sve
 #elif defined(__ARM_FEATURE_DOTPROD)
 #define TENON_ABI v0_dotprod
 #else
 #define TENON_ABI v0
 #endif
 
-// TENON_TARGET("avx2,fma"): the function below may use these instructions without any -m flag.
-#if defined(__GNUC__) && defined(__x86_64__)
+// TENON_TARGET("avx2,fma"): the function below may use these instructions without any -m flag. On
+// Arm it is said to GCC alone, which inlines nothing that may use more; Clang has other names.
+#if defined(__GNUC__) && (defined(__x86_64__) || (defined(__aarch64__) && !defined(__clang__)))
 #define TENON_TARGET(isa) __attribute__((target(isa)))
 #else
 #define TENON_TARGET(isa)

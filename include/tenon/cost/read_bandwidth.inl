@@ -16,6 +16,8 @@ TENON_INLINE double read_bandwidth(std::size_t bytes, Executor& team, Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::avx2) read = avx2::read_floats;
   if (isa >= Isa::avx512) read = avx512::read_floats;
+#elif defined(__aarch64__)
+  if (isa >= Isa::neon) read = neon::read_floats;
 #endif
   constexpr Dim group = 128;
   const Dim floats =

@@ -13,6 +13,8 @@ TENON_INLINE QuantizeRow quantize_row(Isa isa) {
 #if defined(__x86_64__)
   if (isa >= Isa::avx512) return avx512::quantize_row;
   if (isa == Isa::avx2) return avx2::quantize_row;
+#elif defined(__aarch64__)
+  if (isa >= Isa::neon) return neon::quantize_row;
 #endif
   static_cast<void>(isa);
   return scalar::quantize_row;

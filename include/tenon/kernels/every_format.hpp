@@ -31,6 +31,8 @@ namespace tenon::inline TENON_ABI::avx512vnni {
 #if !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
+#elif defined(__aarch64__)
+#include "dotprod_leaves.hpp"
 #endif
 
 namespace tenon::inline TENON_ABI {
@@ -44,6 +46,9 @@ const LinearLeaf& linear_leaf(Isa isa) {
   if (isa == Isa::avx512vnni) return avx512vnni::linear_leaf_of<F>;
   if (isa == Isa::avx512) return avx512::linear_leaf_of<F>;
   if (isa == Isa::avx2) return avx2::linear_leaf_of<F>;
+#elif defined(__aarch64__)
+  if (isa == Isa::dotprod) return neon_dotprod::linear_leaf_of<F>;
+  if (isa == Isa::neon) return neon::linear_leaf_of<F>;
 #endif
   static_cast<void>(isa);
   return scalar::linear_leaf_of<F>;

@@ -3,10 +3,11 @@
 // once, on the sixteen lanes of lanes_*.hpp, so all sets compute the same bits.
 #include "lanes_avx2.hpp"
 #include "lanes_avx512.hpp"
+#include "lanes_neon.hpp"
 #include "lanes_scalar.hpp"
 
 namespace tenon::inline TENON_ABI::scalar {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 #define TENON_LEAF __attribute__((cold))  // the oracle there: small code and short builds
 #else
 #define TENON_LEAF
@@ -34,5 +35,13 @@ namespace tenon::inline TENON_ABI::avx512 {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
+#endif
+
+#if defined(__aarch64__)
+namespace tenon::inline TENON_ABI::neon {
+#define TENON_LEAF TENON_TARGET("+nothing+simd")
+#include TENON_LEAF_FILE
+#undef TENON_LEAF
+}  // namespace tenon::inline TENON_ABI::neon
 #endif
 #undef TENON_LEAF_FILE

@@ -6,23 +6,38 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "../core/error.hpp"
 
 namespace tenon::inline TENON_ABI {
 
-// In ascending order: each includes the ones before it.
-enum class Isa { scalar, avx2, avx512, avx512vnni, amx };
-inline constexpr int isa_count = 5;
+// Those of Arm, then those of x86, each in ascending order: one includes the ones before it of its
+// own architecture.
+enum class Isa { scalar, neon, dotprod, avx2, avx512, avx512vnni, amx };
+inline constexpr int isa_count = 7;
 
 constexpr std::string_view name_of(Isa isa) {
-  constexpr std::string_view names[] = {"scalar", "avx2", "avx512", "avx512vnni", "amx"};
+  constexpr std::string_view names[] = {"scalar", "neon",       "dotprod", "avx2",
+                                        "avx512", "avx512vnni", "amx"};
   return names[static_cast<int>(isa)];
 }
+
+// All that this architecture knows, in ascending order; a machine may support fewer.
+#if defined(__x86_64__)
+inline constexpr Isa known_isas[] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::avx512vnni,
+                                     Isa::amx};
+#elif defined(__aarch64__)
+inline constexpr Isa known_isas[] = {Isa::scalar, Isa::neon, Isa::dotprod};
+#else
+inline constexpr Isa known_isas[] = {Isa::scalar};
+#endif
 
 namespace detail {
 // Whether there is a matrix unit for int8 that the system lets this process use; Linux wants to be
@@ -40,6 +55,18 @@ inline bool may_use_amx() {
   return false;
 #endif
 }
+#if defined(__aarch64__)
+// Whether there are the instructions of FEAT_DotProd.
+inline bool has_dotprod() {
+#if defined(__linux__)
+  return (::getauxval(AT_HWCAP) >> 20 & 1) != 0;  // HWCAP_ASIMDDP
+#elif defined(__ARM_FEATURE_DOTPROD)
+  return true;
+#else
+  return false;
+#endif
+}
+#endif
 }  // namespace detail
 
 // True when this machine can run leaves of `isa`.
@@ -63,8 +90,12 @@ inline bool supported(Isa isa) {
       return avx512 && __builtin_cpu_supports("avx512vnni");
     case Isa::amx:
       return avx512 && __builtin_cpu_supports("avx512vnni") && detail::may_use_amx();
+    default:
+      return false;
   }
-  return false;
+#elif defined(__aarch64__)
+  if (isa == Isa::dotprod) return detail::has_dotprod();
+  return isa == Isa::scalar || isa == Isa::neon;
 #else
   return isa == Isa::scalar;
 #endif
@@ -74,15 +105,17 @@ inline bool supported(Isa isa) {
 // (RequestError when unknown or not supported here), otherwise the best supported.
 inline Isa choose_isa() {
   const char* forced = std::getenv("TENON_ISA");
-  for (int i = isa_count; i-- > 0;) {
-    const Isa isa = static_cast<Isa>(i);
-    if (forced == nullptr ? supported(isa) : name_of(isa) == forced && supported(isa)) return isa;
+  std::string known;
+  Isa best = Isa::scalar;
+  for (const Isa isa : known_isas) {
+    known.append(known.empty() ? "" : ", ").append(name_of(isa));
+    if (!supported(isa)) continue;
+    if (forced != nullptr && name_of(isa) == forced) return isa;
+    best = isa;
   }
-  fail<RequestError>(
-      "TENON_ISA must be one of scalar, avx2, avx512, avx512vnni, amx that this machine supports, "
-      "it is "
-      "\"",
-      printable(forced == nullptr ? "" : forced), "\"; unset it to use the best");
+  if (forced == nullptr) return best;
+  fail<RequestError>("TENON_ISA must be one of ", known, " that this machine supports, it is \"",
+                     printable(forced), "\"; unset it to use the best");
 }
 
 }  // namespace tenon::inline TENON_ABI

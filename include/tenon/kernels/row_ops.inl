@@ -13,6 +13,8 @@ TENON_INLINE const RowOps& row_ops(Isa isa) {
 #if defined(__x86_64__)
   if (isa >= Isa::avx512) return avx512::row_ops;
   if (isa == Isa::avx2) return avx2::row_ops;
+#elif defined(__aarch64__)
+  if (isa >= Isa::neon) return neon::row_ops;
 #endif
   static_cast<void>(isa);
   return scalar::row_ops;
