@@ -198,6 +198,10 @@ TENON_LEAF inline void score(const float* queries, int count, const void* keys, 
       score_queries<R, 4>(queries + q * dim, keys, low, high, ahead, dim, scores + q * key_tile);
       q += 4;
     }
+    if (q + 2 <= count) {
+      score_queries<R, 2>(queries + q * dim, keys, low, high, ahead, dim, scores + q * key_tile);
+      q += 2;
+    }
   }
   for (; q < count; ++q) {
     score_queries<R, 1>(queries + q * dim, keys, low, high, ahead, dim, scores + q * key_tile);
@@ -336,6 +340,13 @@ TENON_LEAF inline void accumulate(const float* weights, const float* factors, in
   for (; q + block <= count; q += block) {
     accumulate_queries<R, block>(weights + q * key_tile, factors + q, keep, rows, ahead, dim,
                                  outputs + q * dim);
+  }
+  if constexpr (block > 2) {
+    if (q + 2 <= count) {
+      accumulate_queries<R, 2>(weights + q * key_tile, factors + q, keep, rows, ahead, dim,
+                               outputs + q * dim);
+      q += 2;
+    }
   }
   for (; q < count; ++q) {
     accumulate_queries<R, 1>(weights + q * key_tile, factors + q, keep, rows, ahead, dim,
