@@ -17,7 +17,7 @@ using namespace neon;  // NOLINT(google-build-using-namespace): all but the dot 
 // have it; volatile, because GCC would otherwise load all weights of a unit first, and spill them.
 struct ByteDot {
   static constexpr bool signs_wide = true;
-  static constexpr int tiles = 1, tokens = 3, streams = 2;
+  static constexpr int one = 2, four = 1, eight = 0;
   TENON_LEAF static inline __attribute__((always_inline)) int32x4_t add_products(int32x4_t acc,
                                                                                  uint8x16_t w,
                                                                                  uint8x16_t x) {

@@ -277,6 +277,16 @@ TENON_LANE F32x16 load_bytes(const std::int8_t* p) {
   return {vcvtq_f32_s32(vmovl_s16(vget_low_s16(low))), vcvtq_f32_s32(vmovl_high_s16(low)),
           vcvtq_f32_s32(vmovl_s16(vget_low_s16(high))), vcvtq_f32_s32(vmovl_high_s16(high))};
 }
+template <int Mask>
+TENON_LANE float32x4_t load_fields_4(const std::byte* p, int shift) {
+  const uint32x4_t words = vreinterpretq_u32_u8(vld1q_u8(reinterpret_cast<const std::uint8_t*>(p)));
+  return vcvtq_f32_u32(vandq_u32(vshlq_u32(words, vdupq_n_s32(-shift)), vdupq_n_u32(Mask)));
+}
+template <int Mask>
+TENON_LANE F32x16 load_fields(const std::byte* p, int shift) {
+  return {load_fields_4<Mask>(p, shift), load_fields_4<Mask>(p + 16, shift),
+          load_fields_4<Mask>(p + 32, shift), load_fields_4<Mask>(p + 48, shift)};
+}
 TENON_LANE std::int32_t sum_bytes16(const std::int8_t* p) {
   return vaddlvq_s8(vld1q_s8(p));
 }
@@ -306,17 +316,36 @@ TENON_LANE Bytes64 broadcast_four(const std::int8_t* p) {
   const uint8x16_t all = vreinterpretq_u8_u32(vdupq_n_u32(four));
   return {all, all, all, all};
 }
-TENON_LANE Bytes64 low_nibbles(Bytes64 a) {
-  const uint8x16_t mask = vdupq_n_u8(15);
-  return {vandq_u8(a.q0, mask), vandq_u8(a.q1, mask), vandq_u8(a.q2, mask), vandq_u8(a.q3, mask)};
+// Bits of every byte shifted right by n, left by -n.
+TENON_LANE uint8x16_t shift_bits(uint8x16_t a, int n) {
+  return vshlq_u8(a, vdupq_n_s8(static_cast<std::int8_t>(-n)));
 }
-TENON_LANE Bytes64 high_nibbles(Bytes64 a) {
-  return {vshrq_n_u8(a.q0, 4), vshrq_n_u8(a.q1, 4), vshrq_n_u8(a.q2, 4), vshrq_n_u8(a.q3, 4)};
+template <int Width>
+TENON_LANE Bytes64 fields(Bytes64 a, int from) {
+  const uint8x16_t mask = vdupq_n_u8((1 << Width) - 1);
+  return {vandq_u8(shift_bits(a.q0, from), mask), vandq_u8(shift_bits(a.q1, from), mask),
+          vandq_u8(shift_bits(a.q2, from), mask), vandq_u8(shift_bits(a.q3, from), mask)};
+}
+template <int Width, int To>
+TENON_LANE Bytes64 with_fields(Bytes64 low, Bytes64 a, int from) {
+  const uint8x16_t mask = vdupq_n_u8(((1 << Width) - 1) << To);
+  return {vorrq_u8(low.q0, vandq_u8(shift_bits(a.q0, from - To), mask)),
+          vorrq_u8(low.q1, vandq_u8(shift_bits(a.q1, from - To), mask)),
+          vorrq_u8(low.q2, vandq_u8(shift_bits(a.q2, from - To), mask)),
+          vorrq_u8(low.q3, vandq_u8(shift_bits(a.q3, from - To), mask))};
+}
+TENON_LANE Bytes64 at_codes(uint8x16_t table, Bytes64 a) {
+  return {vqtbl1q_u8(table, a.q0), vqtbl1q_u8(table, a.q1), vqtbl1q_u8(table, a.q2),
+          vqtbl1q_u8(table, a.q3)};
 }
 TENON_LANE Bytes64 e2m1_plus_12(Bytes64 a) {
   const uint8x16_t table = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
-  return {vqtbl1q_u8(table, a.q0), vqtbl1q_u8(table, a.q1), vqtbl1q_u8(table, a.q2),
-          vqtbl1q_u8(table, a.q3)};
+  return at_codes(table, a);
+}
+TENON_LANE Bytes64 iq4_plus_128(Bytes64 a) {
+  const uint8x16_t table = {1,   24,  45,  63,  79,  93,  106, 118,
+                            129, 141, 153, 166, 181, 197, 217, 241};
+  return at_codes(table, a);
 }
 // Byte J of each group of four.
 template <int J>
@@ -348,7 +377,7 @@ TENON_LANE Bytes64 signed_of_stored(Bytes64 a) {
 // Pairs of products are added in 16 bits: |w| <= 128 and |x| <= 127 keep them exact.
 struct ByteDot {
   static constexpr bool signs_wide = true;
-  static constexpr int tiles = 1, tokens = 3, streams = 2;
+  static constexpr int one = 2, four = 1, eight = 0;
   TENON_LANE static int32x4_t add_products(int32x4_t acc, uint8x16_t weights, uint8x16_t values) {
     const int8x16_t w = vreinterpretq_s8_u8(weights), x = vreinterpretq_s8_u8(values);
     const int16x8_t low = vmull_s8(vget_low_s8(w), vget_low_s8(x));
