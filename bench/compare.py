@@ -3,7 +3,7 @@
 
   python3 bench/compare.py MODEL.gguf... [--threads 2] [-p 128,512] [-n 32] [--rounds 3]
 
-Needs the programs bench_model and bench_probe, CMake and a C++ compiler, and PyPI for the first
+Needs the programs bench_model and bench_probe, CMake and a C++ compiler, and pip for the first
 run: the source package of llama-cpp-python has llama.cpp in it, which is built for this machine
 (some minutes, in build/peers). Prebuilt packages will not do: they stop at AVX2.
 
