@@ -1,6 +1,6 @@
 #pragma once
-// Int8 tile products (AMX), timed and nothing else: what a machine that has them could reach with
-// kernels for them. In assembly, so that no compiler flag or header is needed.
+// Int8 tile products (AMX), timed and nothing else. In assembly, so that no compiler flag or header
+// is needed.
 #include <cstdint>
 
 #if defined(__x86_64__) && defined(__linux__)

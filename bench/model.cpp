@@ -8,8 +8,8 @@
 //          of the speed at which as many bytes are read over and over, by the wall clock, measured
 //          just before
 // GOP/s    multiplications and additions of the matrices, those of attention not counted, and their
-//          share of the peak of the instruction set in use: int8 where most weights are in blocks,
-//          else f32. The peak is of processor time (machine_bounds.hpp).
+//          share of the peak of the vector units, also where matrix units help: int8 where most
+//          weights are in blocks, else f32. The peak is of processor time (machine_bounds.hpp).
 // Of a mixture of experts, a step counts for as many experts as its tokens can choose.
 #include <cstdio>
 #include <set>

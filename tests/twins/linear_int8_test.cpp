@@ -44,7 +44,7 @@ class FileBlock {
   }
   Unit unit(Mxfp4, Dim) const {
     constexpr int doubled[] = {0, 1, 2, 3, 4, 6, 8, 12};
-    return plain(std::ldexp(1.0f, byte(0) - 128), 0, [&](Dim i) {
+    return plain((byte(0) == 255 ? NAN : std::ldexp(1.0f, byte(0) - 128)), 0, [&](Dim i) {
       const int code = nibble(1, i);
       return code < 8 ? doubled[code] : -doubled[code - 8];
     });
@@ -157,7 +157,8 @@ Reference reference_of(const FileMatrix& w, const std::vector<float>& x) {
             dot += wu.q[i] * xu.q[i];
             sum += xu.q[i];
           }
-          acc = std::fma(static_cast<float>(dot) * wu.d[s], xu.d, acc);
+          const float scaled = static_cast<float>(dot) * wu.d[s];
+          acc = std::fma(std::isfinite(wu.d[s]) ? scaled : NAN, xu.d, acc);
           if (has_minima<F>) acc = std::fma(wu.m[s], xu.d * static_cast<float>(sum), acc);
           // Minimum and quants cancel: bound their parts, not the weights.
           magnitude += 64 * std::fabs(static_cast<double>(wu.m[s])) * 127 * dx;
@@ -223,10 +224,18 @@ TEST_CASE("linear int8: any bytes of a file, and activations at the end of their
           "[twins]") {
   const int tag = GENERATE(range(first_blocks, int{FormatList<All>::size}));
   const FileMatrix w = random_blocks(tag, 50, 128, 3);  // holds -128 and 127 too
-  std::vector<float> x(4 * 128);
+  std::vector<float> x(40 * 128);                       // enough for a matrix unit
   std::mt19937 generator(9);
   for (float& v : x) v = generator() % 2 == 0 ? 1.0f : -1.0f;  // every q is 127 or -127
-  check_bits(w, x, reference(w, x).fold);
+  const auto check_all = [&](const FileMatrix& weights, const std::vector<float>& rows) {
+    Reference expected = reference(weights, rows);
+    for (const std::size_t tokens : {40u, 8u, 4u, 1u}) {
+      expected.fold.resize(tokens * 50);
+      const auto end = rows.begin() + static_cast<std::ptrdiff_t>(tokens * 128);
+      check_bits(weights, {rows.begin(), end}, expected.fold);
+    }
+  };
+  check_all(w, x);
   FileMatrix lowest = w;  // Q8_0: every weight -128; else every bit of codes set
   FormatList<All>::visit(tag, [&]<class F>(F) {
     const auto code = std::byte{std::is_same_v<F, Q8_0> ? std::uint8_t{0x80} : std::uint8_t{0xff}};
@@ -235,15 +244,40 @@ TEST_CASE("linear int8: any bytes of a file, and activations at the end of their
     }
   });
   decode<All>(lowest);
-  check_bits(lowest, std::vector<float>(4 * 128, 1.0f),
-             reference(lowest, std::vector<float>(4 * 128, 1.0f)).fold);
-  check_bits(lowest, x, reference(lowest, x).fold);
+  check_all(lowest, std::vector<float>(40 * 128, 1.0f));
+  check_all(lowest, x);
+}
+
+TEST_CASE("linear int8: scales at and beyond the end of their range, in every number of tokens",
+          "[twins]") {
+  const auto check = [](int tag, std::size_t row, std::initializer_list<int> first_bytes) {
+    FileMatrix w = encode<All>(tag, 17, 64, normal(17 * 64, 31));
+    auto* at = w.bytes.data() + row * (w.bytes.size() / 17);
+    for (const int byte : first_bytes) *at++ = static_cast<std::byte>(byte);
+    decode<All>(w);
+    const std::vector<float> x = normal(40 * 64, 32);
+    Reference expected = reference(w, x);
+    for (const std::size_t tokens : {40u, 8u, 1u}) {
+      expected.fold.resize(tokens * 17);
+      check_bits(w, {x.begin(), x.begin() + static_cast<std::ptrdiff_t>(tokens * 64)},
+                 expected.fold);
+    }
+  };
+  for (const std::string_view name : {"q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl"}) {
+    const int tag = tag_of_name<All>(name);
+    check(tag, 2, {0xff, 0x7b});   // the largest half
+    check(tag, 2, {0x00, 0x7c});   // infinity
+    check(tag, 16, {0x00, 0xfe});  // NaN
+    check(tag, 0, {0x01, 0x80});   // the smallest, negative
+  }
+  const int mxfp4 = tag_of_name<All>("mxfp4");
+  for (const int exponent : {0, 1, 2, 231, 232, 233, 254, 255}) check(mxfp4, 3, {exponent});
 }
 
 TEST_CASE("linear int8: more tokens than one pass, more k than one cut", "[twins]") {
   const int tag = GENERATE(range(first_blocks, int{FormatList<All>::size}));
-  const FileMatrix w = encode<All>(tag, 70, 1088, normal(70 * 1088, 11));
-  const std::vector<float> x = normal(137 * 1088, 12);
+  const FileMatrix w = encode<All>(tag, 33, 1088, normal(33 * 1088, 11));
+  const std::vector<float> x = normal(290 * 1088, 12);
   check_bits(w, x, reference(w, x).fold);
 }
 

@@ -1,7 +1,8 @@
 #pragma once
-// Linear leaves on the matrix unit of x86 (AMX), for several tokens of a block format: it
-// multiplies sixteen tokens by sixteen rows at a time in integers, the vector units then do the
-// same float steps on the same dot products as everywhere. Few tokens stay with the vector units.
+// Linear leaves on the matrix unit of x86 (AMX), for more than two groups of tokens of a
+// block format: it multiplies sixteen tokens by sixteen rows at a time in integers, the vector
+// units then do the same float steps on the same dot products as everywhere. Few tokens stay with
+// the vector units.
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -64,7 +65,9 @@ TENON_AMX inline void lay_out(const TileWeights& from, Dim first, Dim count, std
       _mm512_store_si512(bytes, _mm512_sub_epi8(q, offset));
     }
     for (int s = 0; s < kind.scales; ++s, floats += scale_floats<kind>) {
-      store(floats, avx512vnni::scales_at<F>(from.scales, u, s));
+      // A scale that is not finite becomes NaN, as the vector units' arithmetic makes of it.
+      const auto d = avx512vnni::scales_at<F>(from.scales, u, s);
+      store(floats, add(d, sub(d, d)));
       if constexpr (kind.minima) store(floats + 16, avx512vnni::minima_at<F>(from.scales, u, s));
     }
   }
@@ -103,7 +106,7 @@ class MatrixTiles {
   }
 
   // Stores what register C holds of the turn before, and multiplies the tokens by these weights.
-  template <int C, int W, int R>
+  template <int C, int W>
   TENON_AMX __attribute__((always_inline)) static void turn(int i, int turns,
                                                             const std::byte* weights,
                                                             std::int32_t* before) {
@@ -121,14 +124,14 @@ class MatrixTiles {
     for (int i = 0; i <= S; ++i) {
       // A tile's store waits until its register is needed again: then the product is done, and the
       // store runs beside the next ones.
-      std::int32_t* before = dots + (i - 1) * R * 256;
+      std::int32_t* before = dots + (i > 0 ? i - 1 : 0) * R * 256;
       const Dim at = (s + i) * k;
       if (i < S) load_tile<4>(x.values + at / 32 * 32 * x.count + at % 32, 32);
-      turn<0, 5, R>(i, S, bytes[0] + at * 16, before);
-      if constexpr (R > 1) turn<1, 6, R>(i, S, bytes[1] + at * 16, before + 256);
+      turn<0, 5>(i, S, bytes[0] + at * 16, before);
+      if constexpr (R > 1) turn<1, 6>(i, S, bytes[1] + at * 16, before + 256);
       if constexpr (R > 2) {
-        turn<2, 7, R>(i, S, bytes[2] + at * 16, before + 512);
-        turn<3, 5, R>(i, S, bytes[3] + at * 16, before + 768);
+        turn<2, 7>(i, S, bytes[2] + at * 16, before + 512);
+        turn<3, 5>(i, S, bytes[3] + at * 16, before + 768);
       }
     }
     __m512 d[S * R], m[Kind.minima ? S * R : 1];
@@ -193,12 +196,10 @@ TENON_AMX inline void gemm(MatrixTiles<TileLayout<F>::kind>& unit, const LinearT
       const Dim depth = (std::min)(cut, units - u);
       const std::byte* bytes[R];
       const float* floats[R];
-      const std::byte* ahead[R];
       for (int r = 0; r < R; ++r) {  // tiles missing from the group repeat the first
         const Dim at = r < count ? r : 0;
         bytes[r] = byte_panel + at * cut * 512;
         floats[r] = float_panel + at * floats_room;
-        ahead[r] = tiles[at].weights.values + (u + cut) * unit_bytes;
         if (r < count) {
           lay_out<F>(tiles[r].weights, u, depth, byte_panel + r * cut * 512,
                      float_panel + r * floats_room);
@@ -206,8 +207,10 @@ TENON_AMX inline void gemm(MatrixTiles<TileLayout<F>::kind>& unit, const LinearT
       }
       for (Dim t = 0; t < tokens; t += QuantizedGroup::most) {
         const Dim together = (std::min)(QuantizedGroup::most, tokens - t);
-        avx512::prefetch_part(ahead, count, cut * unit_bytes, t / QuantizedGroup::most,
-                              ceil_div(tokens, QuantizedGroup::most));
+        if (u + cut < units) {
+          avx512::prefetch_part(tiles, count, (u + cut) * unit_bytes, cut * unit_bytes,
+                                t / QuantizedGroup::most, ceil_div(tokens, QuantizedGroup::most));
+        }
         unit.template multiply<R>(bytes, floats,
                                   rows.quantized.group(t0 + t, together).from_block(u), depth,
                                   sums + t * R * 16);

@@ -25,13 +25,14 @@ TENON_LEAF inline __attribute__((always_inline)) std::int32_t sum_of(const Quant
 // sums [N][R][16] = x times R row tiles, for the first `tokens` of N; the others repeat the last.
 // Per unit: 8 vectors of 64 weights per row tile, 8 broadcasts per token, 8 R N dot instructions, 2
 // (with minima 3) fma per scale and sum. Integer sums start at integral_bits, and
-// fma(integral + dot, d_w, -integral d_w) rounds dot * d_w once. (MXFP4 scales of 2^104 and more
-// overflow there: the row becomes NaN.)
+// fma(integral + dot, d_w, -integral d_w) rounds dot * d_w once; a scale that is not finite makes
+// the row NaN. MXFP4 has finite scales so huge that integral d_w is not: there integral goes first.
 template <class F, int R, int N>
 TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const QuantizedGroup& x,
                                      int tokens, Dim units, float* sums) {
   constexpr BlockKind kind = TileLayout<F>::kind;
   constexpr int vectors = 8 / kind.scales;
+  constexpr bool huge_scales = TileLayout<F>::code == QuantCode::e2m1;
   constexpr bool in_registers = R * N <= 8;  // beside as many integer sums
   const std::byte* values[R];
   const std::byte* scales[R];
@@ -68,7 +69,7 @@ TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const Q
         for (int r = 0; r < R; ++r) {
           constexpr Dim bytes = TileLayout<F>::unit_bytes;
           const Dim ahead = 64 * (4 * half + j);
-          if (ahead < bytes) __builtin_prefetch(values[r] + u * bytes + ahead + stream_ahead);
+          if (ahead < bytes) fetch(values[r], u * bytes + ahead + stream_ahead);
           w[r] = quants_at<F>(values[r], u, j, half);
         }
         TENON_UNROLL
@@ -93,7 +94,10 @@ TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const Q
           const Dim at = u * x.count + token[n];
           const int i = n * R + r;
           F32x16 to = in_registers ? acc[in_registers ? i : 0] : load(sums + 16 * i);
-          to = fma(fma(float_of_bits(dot[i]), d, back), broadcast(x.scales[at]), to);
+          const F32x16 product = huge_scales
+                                     ? mul(sub(float_of_bits(dot[i]), broadcast(integral)), d)
+                                     : fma(float_of_bits(dot[i]), d, back);
+          to = fma(product, broadcast(x.scales[at]), to);
           if constexpr (kind.minima) {
             const float weight = x.scales[at] * static_cast<float>(sum_of<kind>(x, at, s));
             to = fma(minimum, broadcast(weight), to);

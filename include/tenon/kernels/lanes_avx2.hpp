@@ -254,9 +254,6 @@ TENON_LANE std::int32_t sum_bytes16(const std::int8_t* p) {
   const __m128i both = _mm_sad_epu8(shifted, _mm_setzero_si128());
   return _mm_cvtsi128_si32(_mm_add_epi64(both, _mm_unpackhi_epi64(both, both))) - 16 * 128;
 }
-TENON_LANE F32x16 to_float(I32x16 a) {
-  return {_mm256_cvtepi32_ps(a.low), _mm256_cvtepi32_ps(a.high)};
-}
 
 inline constexpr int registers = 8;
 
@@ -268,10 +265,6 @@ TENON_LANE __m256i load_bytes32(const std::byte* p) {
 }
 TENON_LANE Bytes64 load_bytes64(const std::byte* p) {
   return {load_bytes32(p), load_bytes32(p + 32)};
-}
-TENON_LANE void store_bytes64(std::byte* p, Bytes64 a) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.low);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), a.high);
 }
 TENON_LANE Bytes64 broadcast_four(const std::int8_t* p) {
   std::int32_t four;

@@ -211,9 +211,6 @@ TENON_LANE std::int32_t sum_bytes16(const std::int8_t* p) {
   const __m128i both = _mm_sad_epu8(shifted, _mm_setzero_si128());
   return _mm_cvtsi128_si32(_mm_add_epi64(both, _mm_unpackhi_epi64(both, both))) - 16 * 128;
 }
-TENON_LANE F32x16 to_float(I32x16 a) {
-  return {_mm512_cvtepi32_ps(a.v)};
-}
 
 inline constexpr int registers = 32;
 
@@ -222,9 +219,6 @@ struct Bytes64 {
 };
 TENON_LANE Bytes64 load_bytes64(const std::byte* p) {
   return {_mm512_loadu_si512(p)};
-}
-TENON_LANE void store_bytes64(std::byte* p, Bytes64 a) {
-  _mm512_storeu_si512(p, a.v);
 }
 TENON_LANE Bytes64 broadcast_four(const std::int8_t* p) {
   std::int32_t four;

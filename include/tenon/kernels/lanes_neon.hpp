@@ -290,9 +290,6 @@ TENON_LANE F32x16 load_fields(const std::byte* p, int shift) {
 TENON_LANE std::int32_t sum_bytes16(const std::int8_t* p) {
   return vaddlvq_s8(vld1q_s8(p));
 }
-TENON_LANE F32x16 to_float(I32x16 a) {
-  return {vcvtq_f32_s32(a.q0), vcvtq_f32_s32(a.q1), vcvtq_f32_s32(a.q2), vcvtq_f32_s32(a.q3)};
-}
 
 inline constexpr int registers = 8;
 

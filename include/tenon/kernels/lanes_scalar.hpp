@@ -189,9 +189,6 @@ inline std::int32_t sum_bytes16(const std::int8_t* p) {
   for (int i = 0; i < 16; ++i) total += p[i];
   return total;
 }
-inline F32x16 to_float(I32x16 a) {
-  return detail::each([&](int i) { return static_cast<float>(a.lane[i]); });
-}
 
 // ---- sixteen groups of four bytes; kept out of line, as leaves unroll them many times ----
 inline constexpr int registers = 1;  // F32x16 values the register file holds
@@ -203,9 +200,6 @@ inline Bytes64 load_bytes64(const std::byte* p) {
   Bytes64 out;
   std::memcpy(out.byte, p, 64);
   return out;
-}
-inline void store_bytes64(std::byte* p, const Bytes64& a) {
-  std::memcpy(p, a.byte, 64);
 }
 // The four bytes at p in every group.
 [[gnu::noinline]] inline Bytes64 broadcast_four(const std::int8_t* p) {

@@ -28,6 +28,10 @@ TENON_LEAF inline F32x16 weights_at(Bf16, const std::byte* at) {
 // A token alone streams its weights: how far ahead of their use it asks for them. The address may
 // lie past the weights, a prefetch never faults.
 inline constexpr Dim stream_ahead = 2048;
+inline void fetch(const std::byte* values, Dim offset) {
+  const auto at = reinterpret_cast<std::uintptr_t>(values) + static_cast<std::uintptr_t>(offset);
+  __builtin_prefetch(reinterpret_cast<const void*>(at));
+}
 
 // sums [N][R][16] (+)= x [N tokens][count] times R row tiles of dense weights [count][16]. Per k: R
 // weight loads, N broadcasts, R * N fma. `Ahead` bytes are asked for ahead of their use.
@@ -49,7 +53,7 @@ TENON_LEAF inline void dense_tile(const std::byte* const* weights, const float* 
     F32x16 w[R];
     TENON_UNROLL
     for (int r = 0; r < R; ++r) {
-      if (Ahead > 0 && k % (64 / bytes) == 0) __builtin_prefetch(from[r] + k * bytes + Ahead);
+      if (Ahead > 0 && k % (64 / bytes) == 0) fetch(from[r], k * bytes + Ahead);
       w[r] = weights_at(F{}, from[r] + k * bytes);
     }
     TENON_UNROLL
@@ -94,7 +98,8 @@ TENON_LEAF inline void gemv_group(const LinearTile* tiles, int count, const Line
 // ---- several tokens: decode a cut of k once, then multiply all tokens by it ----
 
 // Decodes k in [first, first + count) of a tile to floats [count][16] at `panel`, or finds them in
-// the tile; returns where they are. `first` starts a block.
+// the tile; returns where they are. `first` starts a block, or 32 k of a larger one that has
+// integer tiles.
 using FindPanel = const std::byte* (*)(const LinearTile& tile, Dim in, Dim first, Dim count,
                                        float* panel);
 
@@ -148,7 +153,8 @@ TENON_LEAF inline const std::byte* decode_rows(const LinearTile& tile, Dim in, D
   return reinterpret_cast<const std::byte*>(panel);
 }
 
-// How a format is cut along k: whole blocks when they fit the panel's room.
+// How a format is cut along k: by 32 k where it has integer tiles, else whole blocks when they fit
+// the panel's room.
 struct PanelSource {
   FindPanel find;
   Dim chunk;  // k of a cut
@@ -174,14 +180,14 @@ constexpr PanelSource panel_source_of() {
   }
 }
 
-// Fetches the weights of the next cut while this one computes: part `part` of `parts` of what lies
-// at each of `count` places, `bytes` each.
-inline void prefetch_part(const std::byte* const* places, int count, Dim bytes, Dim part,
+// Fetches the weights of the next cut while this one computes: part `part` of `parts` of the
+// `bytes` from byte `first` on of each of `count` tiles' values.
+inline void prefetch_part(const LinearTile* tiles, int count, Dim first, Dim bytes, Dim part,
                           Dim parts) {
   const Dim begin = bytes * part / parts / 64 * 64;
   const Dim end = bytes * (part + 1) / parts / 64 * 64;
   for (int r = 0; r < count; ++r) {
-    for (Dim i = begin; i < end; i += 64) __builtin_prefetch(places[r] + i, 0, 2);
+    for (Dim i = begin; i < end; i += 64) fetch(tiles[r].weights.values, first + i);
   }
 }
 
@@ -199,10 +205,8 @@ TENON_LEAF inline void gemm_group(const LinearTile* tiles, int count, const Line
     for (Dim k = 0; k < rows.in; k += source.chunk) {
       const Dim depth = (std::min)(source.chunk, rows.in - k);
       const std::byte* weights[R] = {};
-      const std::byte* ahead[R] = {};
       const Dim next = (k / source.chunk + 1) * source.bytes;
       for (int r = 0; r < R; ++r) {
-        if (r < count) ahead[r] = tiles[r].weights.values + next;
         weights[r] = r < count
                          ? source.find(tiles[r], rows.in, k, depth, panel + r * source.chunk * 16)
                          : weights[0];
@@ -210,7 +214,7 @@ TENON_LEAF inline void gemm_group(const LinearTile* tiles, int count, const Line
       const float* x = rows.x + t0 * rows.in + k;
       Dim t = 0;
       for (; t + gemm_tokens <= tokens; t += gemm_tokens) {
-        prefetch_part(ahead, count, source.bytes, t / gemm_tokens, tokens / gemm_tokens);
+        prefetch_part(tiles, count, next, source.bytes, t / gemm_tokens, tokens / gemm_tokens);
         dense_tile<F32, R, gemm_tokens>(weights, x + t * rows.in, rows.in, depth, k == 0,
                                         sums + t * R * 16);
       }

@@ -2,7 +2,6 @@
 // Weight matrices repacked once at bind into tiles (see tile_layouts.hpp); a matrix costs the
 // file's bytes with the rows rounded up to a tile.
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <span>
 #include <utility>

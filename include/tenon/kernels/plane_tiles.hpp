@@ -92,8 +92,7 @@ struct FiveBitTile {
   }
 };
 
-// ---- codes of the groups' scales of a super-block, per row in words of 32 bits [word][16 rows]
-// ----
+// ---- codes of a super-block's group scales, in words of 32 bits [word][16 rows] ----
 
 // Q4_K, Q5_K: nibbles of eight scales; nibbles of eight minima; above those, two bits of each scale
 // and each minimum in turn.

@@ -15,8 +15,9 @@ class PackedLog;
 
 struct BindOptions {
   // Called with the bytes of tensors read so far, which grow from call to call and reach the total,
-  // and those of all tensors; from any thread of the executor, one call at a time. When it returns
-  // false the bind stops with Cancelled; what it throws comes out of the bind.
+  // and those of all tensors; from any thread of the executor, one call at a time: the others may
+  // wait for it, so it must not use the executor. When it returns false the bind stops with
+  // Cancelled; what it throws comes out of the bind.
   std::function<bool(std::size_t done, std::size_t total)> progress = {};
   // Whether the bytes of a packed file (packed_file.hpp) are compared with their checksums, which
   // reads them all. What such a file says of itself is checked in any case.

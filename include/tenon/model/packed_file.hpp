@@ -70,7 +70,7 @@ class PackedLog {
 
 // Writes `source`, from which a model was bound with that log, as a packed file. A model bound to
 // it has the same bits and the same fingerprint. What the bind did not pack as a whole (vectors,
-// tensors that several layers share) is written as it is. Errors as of write_gguf().
+// tensors that a model takes apart) is written as it is. Errors as of write_gguf().
 void write_packed(const std::filesystem::path& path, const TensorSource& source,
                   const PackedLog& log, Executor& executor);
 

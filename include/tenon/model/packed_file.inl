@@ -148,7 +148,11 @@ TENON_INLINE const PackedTensor* PackedFile::find(std::string_view name) const {
 }
 
 TENON_INLINE void PackedFile::verify(std::string_view origin, Executor& executor) const {
-  for (const auto& [name, packed] : tensors_) {
+  std::vector<std::string_view> names;  // in an order that does not depend on hashes
+  for (const auto& entry : tensors_) names.push_back(entry.first);
+  std::sort(names.begin(), names.end());
+  for (const std::string_view name : names) {
+    const PackedTensor& packed = tensors_.at(name);
     const std::uint64_t found = packed_checksum(packed.tensor.data, executor);
     if (found == packed.checksum) continue;
     detail::refuse_packed(origin, "tensor \"", printable(name), "\" must have the checksum ",

@@ -1,5 +1,6 @@
 #pragma once
 // A closed list of formats, one of which is chosen per tensor or store at run time.
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -62,11 +63,16 @@ int tag_of_ggml_type(int type) {
   return -1;
 }
 
-// The tag of the format of that name, or -1.
+// The tag of the format of that name in any case of letters (Q4_K, q4_k), or -1.
 template <class Formats>
 int tag_of_name(std::string_view name) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  const auto same = [&](char a, char b) { return lower(a) == lower(b); };
   for (int tag = 0; tag < FormatList<Formats>::size; ++tag) {
-    if (FormatList<Formats>::visit(tag, [&]<class F>(F) { return F::name == name; })) return tag;
+    if (FormatList<Formats>::visit(tag, [&]<class F>(F) {
+          return std::equal(F::name.begin(), F::name.end(), name.begin(), name.end(), same);
+        }))
+      return tag;
   }
   return -1;
 }
