@@ -27,12 +27,12 @@ namespace tenon::inline TENON_ABI::avx512vnni {
 #include "int8_leaves.inl"
 #undef TENON_LEAF
 }  // namespace tenon::inline TENON_ABI::avx512vnni
-#include "amx_leaves.hpp"
+#include "amx_leaves.inl"
 #if !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
 #elif defined(__aarch64__)
-#include "dotprod_leaves.hpp"
+#include "dotprod_leaves.inl"
 #endif
 
 namespace tenon::inline TENON_ABI {

@@ -1,4 +1,3 @@
-#pragma once
 // Linear leaves on the matrix unit of x86 (AMX), for more than two groups of tokens of a
 // block format: it multiplies sixteen tokens by sixteen rows at a time in integers, the vector
 // units then do the same float steps on the same dot products as everywhere. Few tokens stay with
@@ -7,8 +6,6 @@
 #include <immintrin.h>
 
 #include <cstring>
-
-#include "linear.hpp"
 
 #define TENON_AMX \
   TENON_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vnni,amx-tile,amx-int8")

@@ -1,4 +1,3 @@
-#pragma once
 // Linear leaves on int8 activations with the dot products of bytes that most 64-bit Arm processors
 // have (FEAT_DotProd): products and sum are one instruction. Everything else is that of NEON.
 #if defined(__aarch64__)
