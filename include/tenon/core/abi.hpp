@@ -43,8 +43,15 @@
 #define TENON_TARGET(isa)
 #endif
 
-// The loop below is written out in full, so that an array it indexes can live in registers.
-#if defined(__clang__)
+// The loop below is written out in full, so that an array it indexes can live in registers. Not
+// under clang's sanitizers, which check every step of every copy: that takes minutes to compile.
+#if defined(__clang__) && defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TENON_UNROLL
+#endif
+#endif
+#if defined(TENON_UNROLL)
+#elif defined(__clang__)
 #define TENON_UNROLL _Pragma("unroll")
 #else
 #define TENON_UNROLL _Pragma("GCC unroll 32")
