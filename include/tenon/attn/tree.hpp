@@ -1,6 +1,7 @@
 #pragma once
 // Token trees: several continuations of a prefix in one step (arXiv 2305.09781). A node sees what
 // its mask lets it see of the prefix and of its own ancestors, and nothing of its siblings.
+#include "../core/config.hpp"
 #include "mask.hpp"
 
 namespace tenon::inline TENON_ABI {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../attn/mask.hpp"
 #include "decoder.hpp"
 #include "saved_sequence.hpp"
 #include "sequence_table.hpp"

@@ -2,6 +2,7 @@
 // How the mixer and the feed-forward layer of a block join the residual stream: which norms stand
 // where. A policy of Block; `mix(from, to, accumulate)` and `feed(from, to, accumulate)` compute
 // the two on [tokens, width].
+#include "../core/config.hpp"
 #include "../core/fixed_string.hpp"
 #include "../kernels/cpu.hpp"
 #include "../mixer/layer_step.hpp"
