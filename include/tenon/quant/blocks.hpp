@@ -76,10 +76,7 @@ struct Q4_0 {
   static constexpr std::size_t block_bytes = 18;
   static void encode(const float* x, Dim n, std::byte* to) {
     for (; n > 0; n -= block, x += block, to += block_bytes) {
-      float peak = 0;  // the value of largest magnitude, with its sign
-      for (Dim i = 0; i < block; ++i) {
-        if (std::fabs(x[i]) > std::fabs(peak)) peak = x[i];
-      }
+      const float peak = detail::signed_peak(x, block);
       const float d = peak / -8.0f;
       const float inverse = d != 0 ? 1.0f / d : 0.0f;
       detail::store_half(d, to);

@@ -4,11 +4,10 @@
 // quantizer's bytes; a block it cannot express (see beyond_blocks) becomes NaN.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 
 #include "bit_planes.hpp"
 #include "blocks.hpp"
+#include "encode_blocks.hpp"
 #include "format.hpp"
 #include "rounding.hpp"
 
@@ -36,25 +35,17 @@ struct Q5_0 {
   static constexpr Dim block = 32;
   static constexpr std::size_t block_bytes = 22;
   static void encode(const float* x, Dim n, std::byte* to) {
-    for (; n > 0; n -= block, x += block, to += block_bytes) {
-      std::memset(to, 0, block_bytes);
-      if (detail::beyond_blocks(x, block)) {
-        detail::store_half(std::numeric_limits<float>::quiet_NaN(), to);
-        continue;
-      }
-      float peak = 0;  // the value of largest magnitude, with its sign
-      for (Dim i = 0; i < block; ++i) {
-        if (std::fabs(x[i]) > std::fabs(peak)) peak = x[i];
-      }
+    detail::encode_blocks<block, block_bytes>(x, n, to, 0, [](const float* values, std::byte* at) {
+      const float peak = detail::signed_peak(values, block);
       const float d = peak / -16.0f;
       const float inverse = d != 0 ? 1.0f / d : 0.0f;
       std::uint8_t codes[block];
       for (Dim i = 0; i < block; ++i) {
-        codes[i] = detail::five_bits(detail::multiply_then_add(x[i], inverse, 16.5f));
+        codes[i] = detail::five_bits(detail::multiply_then_add(values[i], inverse, 16.5f));
       }
-      detail::store_half(d, to);
-      detail::write_five_bits(codes, to + 2);
-    }
+      detail::store_half(d, at);
+      detail::write_five_bits(codes, at + 2);
+    });
   }
   static void decode(const std::byte* from, Dim n, float* x) {
     for (; n > 0; n -= block, x += block, from += block_bytes) {
@@ -73,23 +64,18 @@ struct Q5_1 {
   static constexpr Dim block = 32;
   static constexpr std::size_t block_bytes = 24;
   static void encode(const float* x, Dim n, std::byte* to) {
-    for (; n > 0; n -= block, x += block, to += block_bytes) {
-      std::memset(to, 0, block_bytes);
-      if (detail::beyond_blocks(x, block)) {
-        detail::store_half(std::numeric_limits<float>::quiet_NaN(), to);
-        continue;
-      }
-      const auto [low, high] = std::minmax_element(x, x + block);
+    detail::encode_blocks<block, block_bytes>(x, n, to, 0, [](const float* values, std::byte* at) {
+      const auto [low, high] = std::minmax_element(values, values + block);
       const float d = (*high - *low) / 31.0f;
       const float inverse = d != 0 ? 1.0f / d : 0.0f;
       std::uint8_t codes[block];
       for (Dim i = 0; i < block; ++i) {
-        codes[i] = detail::five_bits(detail::multiply_then_add(x[i] - *low, inverse, 0.5f));
+        codes[i] = detail::five_bits(detail::multiply_then_add(values[i] - *low, inverse, 0.5f));
       }
-      detail::store_half(d, to);
-      detail::store_half(*low, to + 2);
-      detail::write_five_bits(codes, to + 4);
-    }
+      detail::store_half(d, at);
+      detail::store_half(*low, at + 2);
+      detail::write_five_bits(codes, at + 4);
+    });
   }
   static void decode(const std::byte* from, Dim n, float* x) {
     for (; n > 0; n -= block, x += block, from += block_bytes) {

@@ -1,11 +1,10 @@
 #pragma once
 // IQ4_NL of GGUF (ggml type 20): four-bit codes of sixteen levels that lie closer around zero.
 #include <cmath>
-#include <cstring>
-#include <limits>
 
 #include "bit_planes.hpp"
 #include "blocks.hpp"
+#include "encode_blocks.hpp"
 #include "format.hpp"
 #include "rounding.hpp"
 
@@ -34,21 +33,16 @@ struct IQ4_NL {
   static constexpr std::size_t block_bytes = 18;
 
   static void encode(const float* x, Dim n, std::byte* to) {
-    for (; n > 0; n -= block, x += block, to += block_bytes) {
-      std::memset(to, 0, block_bytes);
-      if (detail::beyond_blocks(x, block)) {
-        detail::store_half(std::numeric_limits<float>::quiet_NaN(), to);
-        continue;
-      }
-      const float d = best_scale(x);
+    detail::encode_blocks<block, block_bytes>(x, n, to, 0, [](const float* values, std::byte* at) {
+      const float d = best_scale(values);
       const float inverse = d != 0 ? 1.0f / d : 0.0f;
       std::uint8_t codes[block];
       for (Dim i = 0; i < block; ++i) {
-        codes[i] = static_cast<std::uint8_t>(detail::iq4_code(inverse * x[i]));
+        codes[i] = static_cast<std::uint8_t>(detail::iq4_code(inverse * values[i]));
       }
-      detail::store_half(d, to);
-      detail::BitPlane<4, 16>::write(codes, block, to + 2);
-    }
+      detail::store_half(d, at);
+      detail::BitPlane<4, 16>::write(codes, block, at + 2);
+    });
   }
   static void decode(const std::byte* from, Dim n, float* x) {
     for (; n > 0; n -= block, x += block, from += block_bytes) {
@@ -74,10 +68,7 @@ struct IQ4_NL {
     float scale() const { return square > 0 ? cross / square : 0.0f; }
   };
   static float best_scale(const float* x) {
-    float peak = 0;  // the value of largest magnitude, with its sign
-    for (Dim i = 0; i < block; ++i) {
-      if (std::fabs(x[i]) > std::fabs(peak)) peak = x[i];
-    }
+    const float peak = detail::signed_peak(x, block);
     if (std::fabs(peak) < 1e-15f) return 0;
     // First the peak on the largest level, then near the smallest: that one reaches further out.
     const Fit upright(x, 1.0f / (-peak / static_cast<float>(detail::iq4_levels[0])));

@@ -11,6 +11,7 @@
 
 #include "bit_planes.hpp"
 #include "blocks.hpp"
+#include "encode_blocks.hpp"
 #include "format.hpp"
 #include "k_search.hpp"
 #include "rounding.hpp"
@@ -57,14 +58,7 @@ struct AffineSuperBlock {
   static constexpr std::size_t block_bytes = Layout::bytes;
 
   static void encode(const float* x, Dim n, std::byte* to) {
-    for (; n > 0; n -= block, x += block, to += block_bytes) {
-      std::memset(to, 0, block_bytes);
-      if (beyond_blocks(x, block)) {
-        store_half(std::numeric_limits<float>::quiet_NaN(), to + Layout::d_at);
-      } else {
-        encode_block(x, to);
-      }
-    }
+    encode_blocks<block, block_bytes>(x, n, to, Layout::d_at, encode_block);
   }
   static void decode(const std::byte* from, Dim n, float* x) {
     for (; n > 0; n -= block, x += block, from += block_bytes) {
@@ -141,14 +135,7 @@ struct SymmetricSuperBlock {
   static constexpr std::size_t block_bytes = Layout::bytes;
 
   static void encode(const float* x, Dim n, std::byte* to) {
-    for (; n > 0; n -= block, x += block, to += block_bytes) {
-      std::memset(to, 0, block_bytes);
-      if (beyond_blocks(x, block)) {
-        store_half(std::numeric_limits<float>::quiet_NaN(), to + Layout::d_at);
-      } else {
-        encode_block(x, to);
-      }
-    }
+    encode_blocks<block, block_bytes>(x, n, to, Layout::d_at, encode_block);
   }
   static void decode(const std::byte* from, Dim n, float* x) {
     for (; n > 0; n -= block, x += block, from += block_bytes) {

@@ -13,15 +13,6 @@ namespace tenon::inline TENON_ABI::detail {
 // Groups whose values all are smaller become zeros.
 inline constexpr float negligible_value = 1e-15f;
 
-// Of the values of largest magnitude the first, with its sign.
-inline float signed_peak(const float* x, Dim n) {
-  float peak = 0;
-  for (Dim i = 0; i < n; ++i) {
-    if (std::fabs(x[i]) > std::fabs(peak)) peak = x[i];
-  }
-  return peak;
-}
-
 // Sums of the least squares x ~ scale * q: w x q and w q^2.
 struct ScaleFit {
   float cross = 0, square = 0;

@@ -1,6 +1,6 @@
 #pragma once
 // Float arithmetic whose roundings are part of a format's definition, so that a block encodes to
-// the same bytes whatever the compiler may contract.
+// the same bytes whatever the compiler may contract; and what encoders ask of a block's values.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -41,6 +41,15 @@ inline bool beyond_blocks(const float* x, Dim n) {
   bool within = true;
   for (Dim i = 0; i < n; ++i) within = within && std::fabs(x[i]) < 0x1p36f;  // false for a NaN
   return !within;
+}
+
+// Of the values of largest magnitude the first, with its sign.
+inline float signed_peak(const float* x, Dim n) {
+  float peak = 0;
+  for (Dim i = 0; i < n; ++i) {
+    if (std::fabs(x[i]) > std::fabs(peak)) peak = x[i];
+  }
+  return peak;
 }
 
 }  // namespace tenon::inline TENON_ABI::detail
