@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
+#include "dense.hpp"
 #include "encode_blocks.hpp"
 #include "k_quants.hpp"
 
