@@ -73,14 +73,17 @@ class PackedMatrix {
     matrix.owner_ = std::move(owner);
     return matrix;
   }
-  // Bytes of a packed [out, in], both positive. CapacityError when they leave the address space.
-  static std::size_t packed_bytes(int tag, Dim out, Dim in) {
+  // One that only knows its sizes; packed() is empty, and nothing can be read from it.
+  static PackedMatrix outline(int tag, Dim out, Dim in) {
     PackedMatrix matrix;
+    matrix.tag_ = tag;
     matrix.out_ = out;
     matrix.in_ = in;
     FormatList<Formats>::visit(tag, [&]<class F>(F) { matrix.template lay_out<packed_form<F>>(); });
-    return matrix.bytes_;
+    return matrix;
   }
+  // Bytes of a packed [out, in], both positive. CapacityError when they leave the address space.
+  static std::size_t packed_bytes(int tag, Dim out, Dim in) { return outline(tag, out, in).bytes_; }
   // A number that changes with the arrangement of packed bytes: of a pattern, packed.
   static std::uint64_t layout_signature(int tag) {
     return FormatList<Formats>::visit(tag, [&]<class F>(F) {
@@ -99,7 +102,7 @@ class PackedMatrix {
   Dim in() const { return in_; }
   Dim tiles() const { return ceil_div(out_, tile_rows); }
   std::size_t bytes() const { return bytes_; }
-  std::span<const std::byte> packed() const { return {data_, bytes_}; }
+  std::span<const std::byte> packed() const { return {data_, data_ == nullptr ? 0 : bytes_}; }
 
   // Writes the in() exactly decoded values of one row, 0 <= row < out().
   void decode_row(Dim row, float* to) const {
