@@ -115,6 +115,12 @@ alone=$("$bin/score" "$model" --text-file "$work/text" --perplexity)
 gives "$alone" "$bin/score" "$model" --text-file "$work/text" --perplexity --logits "$work/logits.npy"
 [[ -s $work/logits.npy ]] || complain 'score --logits'
 "$bin/inspect" "$model" --ctx 100 | grep 'memory for --ctx 100' > /dev/null || complain 'inspect --ctx'
+# 1024 bytes of cache a token: one token more takes 1024 bytes more, and is what then fits.
+gives 'cache 409600, longest 100' bash -c '"$@" | sed -n "s/^  cache  *\([0-9]*\) bytes$/cache \1,/p; s/^longest.*: / longest /p" | tr -d "\n"' \
+  - "$bin/inspect" "$model" --ctx 100 --batch 4 --memory "$("$bin/inspect" "$model" --ctx 100 --batch 4 \
+  | awk '/^  all .*bytes$/ { print ($2 + 0.5) / 1073741824 }' CONVFMT=%.12g OFMT=%.12g | tail -1)"
+refuses 'memory' "$bin/inspect" "$model" --memory -1
+refuses 'Limits::seqs' "$bin/inspect" "$model" --batch 0
 "$bin/quickstart" "$model" | grep '^Once upon a time' > /dev/null || complain 'quickstart'
 "$bin/quickstart" "$model" 'One day' | grep '^One day' > /dev/null || complain 'quickstart with a prompt'
 "$bin/quantize" "$model" "$work/out.gguf" q4_0 > /dev/null && "$bin/inspect" "$work/out.gguf" > /dev/null || complain quantize
@@ -141,7 +147,7 @@ if [[ -f $shared/models/trained/story-gqa.gguf ]]; then
     && grep -qE '^  token_embd.weight +q6_K' "$work/out" || complain "quantize --tensor: $(cat "$work/out")"
   before=$(cksum < "$work/out.gguf")
   refuses '--requantize' "$bin/quantize" "$work/out.gguf" "$work/out.gguf" q5_0
-  bash -c 'ulimit -f 200; exec "$@"' - "$bin/quantize" "$gqa" "$work/out.gguf" q8_0 2> /dev/null \
+  { bash -c 'ulimit -f 200; exec "$@"' - "$bin/quantize" "$gqa" "$work/out.gguf" q8_0; } 2> /dev/null \
     && complain 'a file that does not fit must not succeed'
   [[ $(cksum < "$work/out.gguf") == "$before" ]] || complain 'a quantize that dies must leave the old file'
   "$bin/quantize" "$work/out.gguf" "$work/again.gguf" q5_0 --pure --requantize || complain 'quantize --requantize'
