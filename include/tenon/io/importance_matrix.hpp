@@ -1,5 +1,6 @@
 #pragma once
 // Importance matrices: how much each column of each weight was used while a model read a text.
+#include <cstddef>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -20,6 +21,9 @@ class Gguf;
 class ImportanceMatrix {
  public:
   static ImportanceMatrix open(const std::filesystem::path& path);
+  // Takes the bytes of a whole file; `origin` names them in messages.
+  static ImportanceMatrix from_bytes(std::vector<std::byte> bytes,
+                                     std::string origin = "importance matrix");
 
   // How many weights it knows.
   std::size_t size() const { return weights_.size(); }
@@ -35,6 +39,8 @@ class ImportanceMatrix {
     Dim matrices = 0, columns = 0;
     std::vector<float> importance;  // [matrices, columns]
   };
+  static bool is_gguf(std::span<const std::byte> bytes);
+  void refuse_empty() const;
   void read(const Gguf& file);
   void read_binary(std::span<const std::byte> bytes);
   void add(const std::string& name, Dim matrices, Dim columns, std::vector<float> sums,

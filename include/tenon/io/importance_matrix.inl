@@ -29,17 +29,36 @@ TENON_INLINE ImportanceMatrix ImportanceMatrix::open(const std::filesystem::path
   ImportanceMatrix matrix;
   matrix.origin_ = path.string();
   const MappedFile file(path);
-  const std::span<const std::byte> bytes = file.bytes();
-  if (bytes.size() >= 4 && std::memcmp(bytes.data(), "GGUF", 4) == 0) {
+  if (is_gguf(file.bytes())) {
     matrix.read(Gguf::open(path));
+  } else {
+    matrix.read_binary(file.bytes());
+  }
+  matrix.refuse_empty();
+  return matrix;
+}
+
+TENON_INLINE ImportanceMatrix ImportanceMatrix::from_bytes(std::vector<std::byte> bytes,
+                                                           std::string origin) {
+  ImportanceMatrix matrix;
+  matrix.origin_ = std::move(origin);
+  if (is_gguf(bytes)) {
+    matrix.read(Gguf::from_bytes(std::move(bytes), matrix.origin_));
   } else {
     matrix.read_binary(bytes);
   }
-  if (matrix.weights_.empty()) {
-    fail<LoadError>(matrix.origin_, ": an importance matrix must have an entry for some weight, ",
-                    "it has none; make it from a text with llama.cpp's imatrix program");
-  }
+  matrix.refuse_empty();
   return matrix;
+}
+
+TENON_INLINE bool ImportanceMatrix::is_gguf(std::span<const std::byte> bytes) {
+  return bytes.size() >= 4 && std::memcmp(bytes.data(), "GGUF", 4) == 0;
+}
+
+TENON_INLINE void ImportanceMatrix::refuse_empty() const {
+  if (!weights_.empty()) return;
+  fail<LoadError>(origin_, ": an importance matrix must have an entry for some weight, it has ",
+                  "none; make it from a text with llama.cpp's imatrix program");
 }
 
 TENON_INLINE void ImportanceMatrix::read(const Gguf& file) {
@@ -111,8 +130,8 @@ TENON_INLINE void ImportanceMatrix::add(const std::string& name, Dim matrices, D
     const double mean = total / static_cast<double>(n) / static_cast<double>(counts[m]);
     const int shift = -std::ilogb(mean);
     for (std::size_t i = 0; i < n; ++i) {
-      const auto value =
-          static_cast<float>(std::ldexp(static_cast<double>(row[i] / counts[m]), shift));
+      const double used = static_cast<double>(row[i]) / static_cast<double>(counts[m]);
+      const auto value = static_cast<float>(std::ldexp(used, shift));
       row[i] = (std::max)(value, 1e-6f);
     }
   }
