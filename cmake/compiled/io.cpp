@@ -1,6 +1,7 @@
 #include "tenon/io/byte_reader.inl"
 #include "tenon/io/gguf.inl"
 #include "tenon/io/gguf_writer.inl"
+#include "tenon/io/importance_matrix.inl"
 #include "tenon/io/mapped_file.inl"
 #include "tenon/io/npy.inl"
 #include "tenon/io/tensor_source.inl"

@@ -24,6 +24,9 @@ struct BindOptions {
   bool verify = false;
   // When set, takes what write_packed() needs.
   PackedLog* packed = nullptr;
+  // Whether only the headers are read: the model has no weights. It says what it would hold
+  // (memory_plan.hpp) and refuses to open a session.
+  bool outline = false;
 };
 
 // Counts the bytes that the threads of a bind are done with.
