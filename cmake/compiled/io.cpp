@@ -1,6 +1,8 @@
 #include "tenon/io/byte_reader.inl"
 #include "tenon/io/gguf.inl"
 #include "tenon/io/gguf_writer.inl"
+#include "tenon/io/json_scanner.inl"
 #include "tenon/io/mapped_file.inl"
 #include "tenon/io/npy.inl"
+#include "tenon/io/safetensors.inl"
 #include "tenon/io/tensor_source.inl"

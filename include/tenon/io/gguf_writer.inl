@@ -17,6 +17,7 @@
 #include "gguf_format.hpp"
 #include "gguf_writer.hpp"
 #include "replace_file.hpp"
+#include "write_bytes.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -195,8 +196,7 @@ TENON_INLINE void write_gguf(std::ostream& out, const Metadata& metadata,
   out.write(header.bytes().data(), static_cast<std::streamsize>(header.bytes().size()));
   if (!tensors.empty()) detail::put_padding(out, header.bytes().size(), alignment);
   for (const TensorInfo& tensor : tensors) {
-    out.write(reinterpret_cast<const char*>(tensor.data.data()),
-              static_cast<std::streamsize>(tensor.data.size()));
+    write_bytes(out, tensor.data);
     detail::put_padding(out, tensor.data.size(), alignment);
   }
   if (!out) {

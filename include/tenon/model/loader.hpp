@@ -139,8 +139,10 @@ class Loader {
                        "; convert the checkpoint again");
     }
     to.resize(static_cast<std::size_t>(n));
+    std::vector<std::byte> made(tensor.data.made() ? tensor.data.size() : 0);
+    const auto bytes = read(tensor.data, made);
     FormatList<AnyOf<F32, F16, Bf16>>::visit(
-        tag, [&]<class F>(F) { F::decode(tensor.data.data(), n, to.data()); });
+        tag, [&]<class F>(F) { F::decode(bytes.data(), n, to.data()); });
     count_bytes(tensor, tensor.data.size());
   }
   int tag_of(const TensorInfo& tensor) const {
@@ -231,24 +233,30 @@ class Loader {
     std::copy(data.begin(), data.end(), buffer->data());
     return {{buffer->data(), buffer->size()}, buffer};
   }
+  // All of `bytes`: where they lie, or made in `to`, which has room for those that are not there.
+  static std::span<const std::byte> read(const StoredBytes& bytes, std::vector<std::byte>& to) {
+    return bytes.made() ? bytes.read(0, to) : std::span<const std::byte>(bytes);
+  }
   // What to call for each part of a tensor's bytes that is packed.
   auto part_of(const TensorInfo& tensor) {
-    return [this, &left = left_.at(&tensor)](std::span<const std::byte> part) {
-      source_.done_with(part);
+    return [this, made = tensor.data.made(),
+            &left = left_.at(&tensor)](std::span<const std::byte> part) {
+      if (!made) source_.done_with(part);
       return progress_.add(left, part.size());
     };
   }
-  PackedMatrix<Formats> pack(const TensorInfo& tensor, std::span<const std::byte> data, Dim out,
-                             Dim in) {
+  PackedMatrix<Formats> pack(const TensorInfo& tensor, const StoredBytes& data, Dim out, Dim in) {
     auto packed =
         PackedMatrix<Formats>::pack(tag_of(tensor), data, out, in, executor_, part_of(tensor));
     progress_.check();
     bytes_ += packed.bytes();
     return packed;
   }
-  PackedMatrix<Formats> pack_transposed(const TensorInfo& tensor, std::span<const std::byte> data,
-                                        Dim rows, Dim columns) {
+  PackedMatrix<Formats> pack_transposed(const TensorInfo& tensor, const StoredBytes& part, Dim rows,
+                                        Dim columns) {
     const int tag = tag_of(tensor);
+    std::vector<std::byte> made(part.made() ? part.size() : 0);
+    const auto data = read(part, made);
     std::vector<std::byte> turned;
     const int kept = FormatList<Formats>::visit(tag, [&]<class F>(F) {
       if constexpr (F::block == 1) {
