@@ -21,6 +21,12 @@ class ByteMaker {
   // Writes bytes [first, first + to.size()), which lie within those there are. It allocates
   // nothing; any number of threads may call it at once.
   virtual void make(std::size_t first, std::span<std::byte> to) const noexcept = 0;
+  // Whoever made bytes [first, first + count) will not soon again: what they were made of need not
+  // stay in memory.
+  virtual void done(std::size_t first, std::size_t count) const noexcept {
+    static_cast<void>(first);
+    static_cast<void>(count);
+  }
   // All `size` bytes, made by the first call and kept as long as this object. CapacityError when
   // they do not fit into memory.
   const std::byte* all(std::size_t size) const {
@@ -64,6 +70,10 @@ class StoredBytes {
     if (maker_ == nullptr) return {data_ + first, to.size()};
     maker_->make(first_ + first, to);
     return to;
+  }
+  // See ByteMaker; does nothing for bytes that lie in memory, whose owner is told.
+  void done(std::size_t first, std::size_t count) const {
+    if (maker_ != nullptr) maker_->done(first_ + first, count);
   }
   void copy(std::size_t first, std::span<std::byte> to) const {
     const auto from = read(first, to);

@@ -16,6 +16,7 @@ inline void write_bytes(std::ostream& out, const StoredBytes& bytes) {
     const auto piece = bytes.made() ? bytes.read(at, std::span(scratch).first(some))
                                     : std::span<const std::byte>(bytes);
     out.write(reinterpret_cast<const char*>(piece.data()), static_cast<std::streamsize>(some));
+    bytes.done(at, some);
     at += some;
   }
 }

@@ -177,6 +177,7 @@ class PackedMatrix {
         for (Dim t = first; t < last; ++t) {
           fill_tile<F>(part.data() + static_cast<std::size_t>(t - first) * tile_bytes, t);
         }
+        rows.done(from, to - from);
         if (!done(part)) return;
       }
     });
