@@ -7,6 +7,7 @@
 #include "tenon/io/json_scanner.inl"
 #include "tenon/io/mapped_file.inl"
 #include "tenon/io/npy.inl"
+#include "tenon/io/quantized_source.inl"
 #include "tenon/io/safetensors.inl"
 #include "tenon/io/split_gguf.inl"
 #include "tenon/io/tensor_makers.inl"

@@ -5,6 +5,7 @@
 #include "tenon/io/checkpoint.hpp"
 #include "tenon/io/gguf_writer.hpp"
 #include "tenon/io/hugging_face_writer.hpp"
+#include "tenon/io/quantized_source.hpp"
 #include "tenon/zoo/deepseek2.hpp"
 #include "tenon/zoo/llama.hpp"
 
@@ -22,6 +23,16 @@ Logits logits_of(const TensorSource& source, const std::vector<Token>& ids) {
   return reference::logits(session, ids, 64);
 }
 
+template <class M>
+std::vector<Token> greedy_of(const TensorSource& source, const std::vector<Token>& prompt,
+                             std::size_t count) {
+  SerialExecutor serial;
+  const M model = M::bind(source, serial);
+  auto session = model.open({.seqs = 1, .context = 512, .step_tokens = 64},
+                            {.cache = "f32", .activations = Activations::f32, .executor = &serial});
+  return reference::greedy(session, prompt, count);
+}
+
 }  // namespace
 
 TEST_CASE("stories260K: folder, GGUF and what is converted from them have the same bits",
@@ -31,7 +42,8 @@ TEST_CASE("stories260K: folder, GGUF and what is converted from them have the sa
   const auto models = folder.parent_path();
   const auto expected = reference::json_file(models / "expected" / "stories260K.json");
   const std::vector<Token> ids = expected.at("logits").at(1).at("ids");
-  const auto from_folder = open_checkpoint(folder), from_gguf = open_checkpoint(models / "stories260K.gguf");
+  const auto from_folder = open_checkpoint(folder),
+             from_gguf = open_checkpoint(models / "stories260K.gguf");
   const Logits want = logits_of<zoo::Llama<>>(*from_gguf, ids);
   CHECK(reference::same_bits(logits_of<zoo::Llama<>>(*from_folder, ids), want));
   CHECK(reference::largest_difference(
@@ -55,22 +67,56 @@ TEST_CASE("stories260K: folder, GGUF and what is converted from them have the sa
   }
   CHECK(reference::json_file(at / "again" / "config.json") ==
         reference::json_file(folder / "config.json"));
-  CHECK(test::read_file(at / "again" / "tokenizer.json") == test::read_file(folder / "tokenizer.json"));
+  CHECK(test::read_file(at / "again" / "tokenizer.json") ==
+        test::read_file(folder / "tokenizer.json"));
 }
 
-TEST_CASE("trained folders: expected logits and greedy ids", "[golden]") {
+TEST_CASE("a trained folder of F16 weights: expected logits and greedy ids", "[golden]") {
   const auto draft = shared_file("models/tiny_trained/draft");
   if (draft.empty()) return;
   const auto expected = reference::json_file(draft / "expected.json");
   const Logits want = reference::safetensor(draft / "expected.safetensors", "logits");
-  std::vector<Token> ids;
-  for (const char* key : {"logits_ids", "prompt_ids", "ids"}) {
-    if (ids.empty() && expected.contains(key)) ids = expected.at(key).get<std::vector<Token>>();
+  const std::vector<Token> ids = expected.at("prompt_ids");
+  REQUIRE(static_cast<Dim>(ids.size()) == want.rows);
+  const auto source = open_checkpoint(draft);
+  CHECK(reference::largest_difference(logits_of<zoo::Llama<>>(*source, ids), want) <= 2e-4);
+  const std::vector<Token> greedy = expected.at("greedy").at("ids");
+  CHECK(greedy_of<zoo::Llama<>>(*source, expected.at("greedy").at("prompt_ids"), greedy.size()) ==
+        greedy);
+}
+
+TEST_CASE("trained folders of BF16 weights: expected logits and greedy ids", "[golden]") {
+  const auto check = []<class M>(std::type_identity<M>, const std::string& name) {
+    const auto folder = shared_file("models/trained/" + name);
+    if (folder.empty()) return;
+    const auto expected = reference::json_file(folder / "expected.json");
+    const std::vector<Token> ids = expected.at("logits").at("ids");
+    const auto source = open_checkpoint(folder);
+    const double worst = reference::largest_difference(logits_of<M>(*source, ids),
+                                                       reference::npy(folder / "logits.npy"));
+    INFO(name << ": largest difference " << worst);
+    CHECK(worst <= 2e-4);
+    const auto& run = expected.at("greedy").at(0);
+    const std::vector<Token> greedy = run.at("ids");
+    CHECK(greedy_of<M>(*source, run.at("prompt_ids"), greedy.size()) == greedy);
+  };
+  for (const std::string name : {"story-gqa", "story-mha", "story-draft"}) {
+    check(std::type_identity<zoo::Llama<>>{}, name);
   }
-  REQUIRE(static_cast<Dim>(ids.size()) >= want.rows);
-  ids.resize(static_cast<std::size_t>(want.rows));
-  CHECK(reference::largest_difference(logits_of<zoo::Llama<>>(*open_checkpoint(draft), ids), want) <=
-        2e-4);
+  check(std::type_identity<zoo::DeepSeek2<>>{}, "story-mla");
+}
+
+TEST_CASE("latent attention quantized while it loads, and before", "[golden]") {
+  const auto folder = shared_file("models/trained/story-mla");
+  if (folder.empty()) return;
+  // Its kv_b is taken apart and turned, which tears blocks apart.
+  const auto source = open_checkpoint(folder);
+  const test::TemporaryFolder at;
+  const QuantizedSource quantized(*source, weight_format<Q8_0>);
+  write_gguf(at / "q8_0.gguf", quantized.metadata(), quantized.tensors());
+  const std::vector<Token> ids{1, 392, 391, 261, 375};
+  CHECK(reference::same_bits(logits_of<zoo::DeepSeek2<>>(quantized, ids),
+                             logits_of<zoo::DeepSeek2<>>(*open_checkpoint(at / "q8_0.gguf"), ids)));
 }
 
 TEST_CASE("head_dim apart from width / heads binds and runs", "[golden]") {  // bugs.md 80

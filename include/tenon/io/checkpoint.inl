@@ -13,6 +13,11 @@ TENON_INLINE std::unique_ptr<const TensorSource> open_checkpoint(
     const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
+    if (!std::filesystem::exists(path / "config.json", error)) {
+      fail<LoadError>(path.string(),
+                      ": must be a .gguf file or a Hugging Face folder with its "
+                      "config.json, it is a directory without one; check the path");
+    }
     return std::make_unique<const HuggingFaceFolder>(HuggingFaceFolder::open(path));
   }
   const std::string name = path.filename().string();
