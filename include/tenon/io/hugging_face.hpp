@@ -36,8 +36,9 @@ class FolderReader;
 class HuggingFaceFolder final : public TensorSource {
  public:
   // Families by the model_type of config.json: llama, mistral, mixtral, qwen2, qwen3, qwen3_moe,
-  // gemma2, gemma3 (its text part), phi3, deepseek_v2, deepseek_v3. Weights must be F32, F16, BF16
-  // or F8 with scales. LoadError otherwise, naming key, tensor or file.
+  // gemma2, gemma3 (its text part), phi3, deepseek_v2, deepseek_v3, gpt_oss. Weights must be F32,
+  // F16, BF16 or F8 with scales, experts of gpt_oss MXFP4. LoadError otherwise, naming key, tensor
+  // or file.
   static HuggingFaceFolder open(const std::filesystem::path& folder);
 
   std::string_view origin() const override { return origin_; }

@@ -67,7 +67,7 @@ class FolderReader {
   static void check_quantization(JsonConfig& config) {
     if (!config.has("quantization_config")) return;
     JsonConfig how = config.object("quantization_config");
-    how.must_be("quant_method", {"fp8"});
+    how.must_be("quant_method", {"fp8", "mxfp4"});
     how.must_be("fmt", {"e4m3", "e5m2"});
   }
 
@@ -155,6 +155,7 @@ class FolderReader {
     }
     for (Dim layer = 0; layer < family_.layers; ++layer) {
       for (const TensorRule& rule : family_.rules.layer) place(layer, rule);
+      if (family_.rules.architecture == "gpt-oss") place_packed_experts(layer);
     }
   }
   void place(Dim layer, const TensorRule& rule) {
@@ -202,6 +203,56 @@ class FolderReader {
     const std::size_t bytes = checked_multiply(parts.size(), parts[0].bytes.size());
     joined.data = StoredBytes(make<Joined>(std::move(parts)), bytes);
     append(std::move(joined));
+  }
+
+  // The experts of gpt-oss: gate and up take turns in the rows of one tensor.
+  void place_packed_experts(Dim layer) {
+    const std::string theirs = message("model.layers.", layer, ".mlp.experts.");
+    const std::string ours = message("blk.", layer, ".ffn_");
+    place_packed(theirs + "gate_up_proj", ours + "gate_exps", 0, 2);
+    place_packed(theirs + "gate_up_proj", ours + "up_exps", 1, 2);
+    place_packed(theirs + "down_proj", ours + "down_exps", 0, 1);
+  }
+  // Rows first, first + turns, ... of NAME_blocks [experts, rows, columns / 32, 16] and
+  // NAME_scales, and of NAME_bias [experts, rows].
+  void place_packed(const std::string& theirs, const std::string& ours, std::size_t first,
+                    std::size_t turns) {
+    const auto need = [&](const char* end) -> FolderTensor& {
+      FolderTensor* tensor = files_.take(theirs + end);
+      if (tensor == nullptr) missing(theirs + end, "in every layer of this family");
+      return *tensor;
+    };
+    FolderTensor &blocks = need("_blocks"), &scales = need("_scales"), &bias = need("_bias");
+    std::vector<Dim> shape = blocks.tensor->shape;
+    const bool fits = shape.size() == 4 && shape[0] == family_.experts &&
+                      shape[1] % static_cast<Dim>(turns) == 0 && shape[1] > 0 && shape[2] > 0 &&
+                      shape[3] == 16 && blocks.tensor->type->name == "U8" &&
+                      scales.tensor->type->name == "U8" &&
+                      scales.tensor->shape == std::vector<Dim>{shape[0], shape[1], shape[2]} &&
+                      bias.tensor->type->ggml_type == Bf16::ggml_type &&
+                      bias.tensor->shape == std::vector<Dim>{shape[0], shape[1]};
+    if (!fits) {
+      fail<LoadError>(blocks.file->origin(), ": tensors ", theirs,
+                      "_blocks, _scales and _bias must be MXFP4 of [experts, rows, blocks, 16] and "
+                      "a BF16 bias of ",
+                      family_.experts, " experts, the first is ", blocks.tensor->type->name, " ",
+                      shape_text(shape), "; the checkpoint is damaged or stored in another way");
+    }
+    const auto rows = [&](FolderTensor& from, std::size_t unit) {
+      return input(StoredBytes(make<Strided>(input(from.tensor->data, from), unit, first, turns),
+                               from.tensor->data.size() / turns),
+                   from);
+    };
+    const auto across = static_cast<std::size_t>(shape[2]);
+    shape[1] /= static_cast<Dim>(turns);
+    TensorInfo packed{ours + ".weight", 39, {shape[0], shape[1], shape[2] * 32}, {}};
+    packed.data = StoredBytes(make<Mxfp4Blocks>(rows(blocks, across * 16), rows(scales, across)),
+                              blocks.tensor->data.size() / turns / 16 * 17);
+    append(std::move(packed));
+    MakerInput halves = rows(bias, 2);
+    TensorInfo added{ours + ".bias", Bf16::ggml_type, {shape[0], shape[1]}, halves.bytes};
+    convert(added, bias, {Bf16::decode, 2, F32::encode, 4}, F32::ggml_type);
+    append(std::move(added));
   }
 
   void append(TensorInfo tensor) {

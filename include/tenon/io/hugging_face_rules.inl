@@ -107,6 +107,14 @@ inline ModelRules model_rules(std::string_view type) {
                                {"self_attn.o_proj.weight", "attn_output.weight"},
                                {"mlp.gate_up_proj.weight", "ffn_up.weight"},
                                {"mlp.down_proj.weight", "ffn_down.weight"}});
+  } else if (type == "gpt_oss") {
+    model.architecture = "gpt-oss";
+    rules = {{"input_layernorm.weight", "attn_norm.weight"},
+             {"post_attention_layernorm.weight", "post_attention_norm.weight"},
+             {"self_attn.sinks", "attn_sinks.weight"},
+             {"mlp.router.weight", "ffn_gate_inp.weight"},
+             {"mlp.router.bias", "ffn_gate_inp.bias"}};
+    add_attention(rules, false);  // its experts are stored in a way of their own
   } else if (type == "deepseek_v2" || type == "deepseek_v3") {
     model.architecture = "deepseek2";
     norms();
@@ -132,6 +140,6 @@ inline ModelRules model_rules(std::string_view type) {
 }
 inline constexpr std::string_view model_types =
     "llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, gemma2, gemma3, gemma3_text, phi3, "
-    "deepseek_v2, deepseek_v3";
+    "deepseek_v2, deepseek_v3, gpt_oss";
 
 }  // namespace tenon::inline TENON_ABI::detail

@@ -80,6 +80,35 @@ class Joined final : public ByteMaker {
   std::size_t each_;
 };
 
+// Every `stride`th unit of `unit` bytes, from unit `first` on.
+class Strided final : public ByteMaker {
+ public:
+  Strided(MakerInput from, std::size_t unit, std::size_t first, std::size_t stride)
+      : from_(std::move(from)), unit_(unit), first_(first), stride_(stride) {}
+  void make(std::size_t first, std::span<std::byte> to) const noexcept override;
+  // What lies between is needed by others of that stride, of which the last is taken to be last.
+  void done(std::size_t first, std::size_t count) const noexcept override;
+
+ private:
+  MakerInput from_;
+  std::size_t unit_, first_, stride_;
+};
+
+// Blocks of MXFP4 as ggml has them, of scales and of 16 bytes that hold neighbours in their
+// nibbles.
+class Mxfp4Blocks final : public ByteMaker {
+ public:
+  Mxfp4Blocks(MakerInput nibbles, MakerInput scales)
+      : nibbles_(std::move(nibbles)), scales_(std::move(scales)) {}
+  void make(std::size_t first, std::span<std::byte> to) const noexcept override;
+  void done(std::size_t first, std::size_t count) const noexcept override;
+
+ private:
+  static constexpr std::size_t block_bytes = 17;
+  void convert(std::size_t block, std::byte* to) const noexcept;
+  MakerInput nibbles_, scales_;
+};
+
 // Numbers without blocks in another format, with a factor for each block of them, or plus a number.
 class Converted final : public ByteMaker {
  public:

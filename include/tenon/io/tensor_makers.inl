@@ -53,6 +53,44 @@ TENON_INLINE void Joined::done(std::size_t first, std::size_t count) const noexc
   }
 }
 
+TENON_INLINE void Strided::make(std::size_t first, std::span<std::byte> to) const noexcept {
+  while (!to.empty()) {
+    const std::size_t unit = first / unit_, skip = first % unit_;
+    const std::size_t some = (std::min)(unit_ - skip, to.size());
+    from_.bytes.copy((unit * stride_ + first_) * unit_ + skip, to.first(some));
+    first += some;
+    to = to.subspan(some);
+  }
+}
+
+TENON_INLINE void Strided::done(std::size_t first, std::size_t count) const noexcept {
+  const std::size_t from = first / unit_, to = (first + count) / unit_, step = stride_ * unit_;
+  if (first_ + 1 == stride_ && from < to) from_.done(from * step, (to - from) * step);
+}
+
+TENON_INLINE void Mxfp4Blocks::convert(std::size_t block, std::byte* to) const noexcept {
+  std::byte pairs[16];
+  scales_.bytes.copy(block, {to, 1});
+  nibbles_.bytes.copy(block * 16, pairs);
+  const auto value = [&](std::size_t i) {  // 2j in the low nibble of byte j, 2j + 1 in the high one
+    return i % 2 == 0 ? pairs[i / 2] & std::byte{15} : pairs[i / 2] >> 4;
+  };
+  for (std::size_t i = 0; i < 16; ++i) to[1 + i] = value(i) | value(i + 16) << 4;
+}
+
+TENON_INLINE void Mxfp4Blocks::make(std::size_t first, std::span<std::byte> to) const noexcept {
+  std::byte one[block_bytes];
+  make_units(first, to, block_bytes, 1, one,
+             [&](std::size_t unit, std::size_t, std::byte* at) { convert(unit, at); });
+}
+
+TENON_INLINE void Mxfp4Blocks::done(std::size_t first, std::size_t count) const noexcept {
+  const std::size_t from = first / block_bytes, to = (first + count) / block_bytes;
+  if (from >= to) return;
+  nibbles_.done(from * 16, (to - from) * 16);
+  scales_.done(from, to - from);
+}
+
 TENON_INLINE void Converted::convert(Dim first, Dim count, std::byte* to) const noexcept {
   constexpr std::size_t widest = 8;
   std::byte stored[static_cast<std::size_t>(most) * widest];
