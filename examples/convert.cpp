@@ -9,6 +9,7 @@
 #include <tenon/io/checkpoint.hpp>
 #include <tenon/io/gguf_writer.hpp>
 #include <tenon/io/hugging_face_writer.hpp>
+#include <tenon/io/mapped_file.hpp>
 #include <tenon/text/tokenizer.hpp>
 #include <tenon/zoo/llama.hpp>
 #include <tenon/zoo/registry.hpp>
