@@ -4,7 +4,7 @@
 #include <iostream>
 #include <tenon/cost/read_bandwidth.hpp>
 #include <tenon/io/checkpoint.hpp>
-#include <tenon/io/quantized_source.hpp>
+#include <tenon/quant/named_formats.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/registry.hpp>
 

@@ -3,6 +3,7 @@
 #include <tenon/io/checkpoint.hpp>
 #include <tenon/io/gguf_writer.hpp>
 #include <tenon/io/quantized_source.hpp>
+#include <tenon/quant/named_formats.hpp>
 
 #include "command_line.hpp"
 

@@ -13,6 +13,7 @@
 #include "tenon/io/gguf_writer.hpp"
 #include "tenon/io/quantized_source.hpp"
 #include "tenon/quant/k_quants.hpp"
+#include "tenon/quant/named_formats.hpp"
 #include "tenon/zoo/llama.hpp"
 
 using namespace tenon;

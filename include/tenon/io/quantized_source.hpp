@@ -2,7 +2,6 @@
 // A checkpoint whose matrices are encoded in another format while they are read.
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,11 +33,6 @@ class QuantizedSource final : public TensorSource {
   std::vector<TensorInfo> tensors_;
   TensorIndex index_;
 };
-
-// One of GgufFormats by its name in any case of letters. RequestError lists them.
-const WeightFormat& find_weight_format(std::string_view name);
-// Their names, for messages and --help.
-std::string weight_format_names();
 
 }  // namespace tenon::inline TENON_ABI
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <utility>
 
-#include "../quant/gguf_formats.hpp"
+#include "../quant/dense.hpp"
 #include "quantized_source.hpp"
 #include "tensor_makers.hpp"
 
@@ -94,20 +94,6 @@ TENON_INLINE QuantizedSource::QuantizedSource(const TensorSource& from, const We
     tensor.data = StoredBytes(*makers_.back(), checked_multiply(blocks, to.block_bytes));
   }
   index_ = TensorIndex(tensors_, from.origin());
-}
-
-TENON_INLINE const WeightFormat& find_weight_format(std::string_view name) {
-  const int tag = tag_of_name<GgufFormats>(name);
-  if (tag < 0) {
-    fail<RequestError>("the format must be one of ", weight_format_names(), ", it is \"",
-                       printable(name), "\"; name one of them");
-  }
-  return FormatList<GgufFormats>::visit(
-      tag, []<class F>(F) -> const WeightFormat& { return weight_format<F>; });
-}
-
-TENON_INLINE std::string weight_format_names() {
-  return FormatList<GgufFormats>::names();
 }
 
 }  // namespace tenon::inline TENON_ABI

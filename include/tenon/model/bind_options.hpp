@@ -26,8 +26,9 @@ struct BindOptions {
   // When set, takes what write_packed() needs.
   PackedLog* packed = nullptr;
   // When set, matrices are encoded in this format while they are packed (quantized_source.hpp):
-  // &weight_format<Q8_0>, or &find_weight_format("q8_0"). The model is that of a file quantized
-  // before, and no more of the original is in memory than the threads are working on.
+  // &weight_format<Q8_0>, or &find_weight_format("q8_0") (named_formats.hpp). The model is that of
+  // a file quantized before, and no more of the original is in memory than the threads are working
+  // on.
   const WeightFormat* quantize = nullptr;
 };
 

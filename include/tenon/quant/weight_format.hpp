@@ -8,7 +8,8 @@
 namespace tenon::inline TENON_ABI {
 
 // What there is to know of a Format to encode in it. A program that names formats by their types
-// (&weight_format<Q8_0>) compiles those and no others; find_weight_format() knows all of GGUF's.
+// (&weight_format<Q8_0>) compiles those and no others; find_weight_format() of named_formats.hpp
+// knows all of GGUF's.
 struct WeightFormat {
   std::string_view name;
   int ggml_type;
