@@ -88,6 +88,7 @@ class StoredBytes {
   const std::byte* begin() const { return data(); }
   const std::byte* end() const { return data() + size_; }
   const std::byte& operator[](std::size_t i) const { return data()[i]; }
+  const std::byte& back() const { return data()[size_ - 1]; }
   StoredBytes subspan(std::size_t first, std::size_t count) const {
     StoredBytes part = *this;
     if (maker_ == nullptr) part.data_ += first;
