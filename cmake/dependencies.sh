@@ -33,7 +33,7 @@ need() {
   fi
 }
 
-build_packages=(c++:g++ cmake:cmake)
+build_packages=(c++:g++ cmake:cmake nlohmann-json3-dev)
 command -v make > /dev/null || build_packages+=(ninja:ninja-build)
 example_packages=(libcli11-dev)
 test_packages=(catch2 libeigen3-dev nlohmann-json3-dev pkg-config:pkg-config python3:python3 valgrind:valgrind)

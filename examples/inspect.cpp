@@ -4,7 +4,9 @@
 #if __has_include(<unistd.h>)
 #include <unistd.h>
 #endif
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/io/ggml_types.hpp>
+#include <tenon/io/hugging_face.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/registry.hpp>
 
@@ -31,7 +33,21 @@ std::string value_text(const tenon::MetaValue& value) {
       value.data);
 }
 
-void print_tensors(const tenon::Gguf& file) {
+// What of a folder changes no result.
+void print_ignored(const tenon::TensorSource& file) {
+  const auto* folder = dynamic_cast<const tenon::HuggingFaceFolder*>(&file);
+  if (folder == nullptr) return;
+  const auto print = [](const char* what, std::span<const std::string> names) {
+    if (names.empty()) return;
+    std::printf("%s that change nothing (%zu):", what, names.size());
+    for (const std::string& name : names) std::printf(" %s", tenon::printable(name).c_str());
+    std::printf("\n");
+  };
+  print("keys", folder->ignored_keys());
+  print("tensors", folder->ignored_tensors());
+}
+
+void print_tensors(const tenon::TensorSource& file) {
   std::size_t total = 0;
   std::printf("tensors (%zu)\n", file.tensors().size());
   for (const tenon::TensorInfo& tensor : file.tensors()) {
@@ -44,7 +60,7 @@ void print_tensors(const tenon::Gguf& file) {
   std::printf("  %-57s %12zu bytes\n", "all", total);
 }
 
-void print_tokenizer(const tenon::Gguf& file) {
+void print_tokenizer(const tenon::TensorSource& file) {
   if (!file.metadata().contains("tokenizer.ggml.model")) {
     std::printf("tokenizer: none in this file\n");
     return;
@@ -79,7 +95,7 @@ struct Wanted {
 };
 
 // What loading the model and opening a session would hold; only headers are read for that.
-void print_memory(const tenon::Gguf& file, const Wanted& wanted) {
+void print_memory(const tenon::TensorSource& file, const Wanted& wanted) {
   try {
     const auto model = tenon::zoo::All::outline(file);
     tenon::Limits limits;
@@ -121,7 +137,7 @@ int main(int argc, char** argv) {
   std::string path;
   Wanted wanted;
   CLI::App app("Shows what a model file holds and the memory it will need.", "inspect");
-  app.add_option("MODEL", path, "a .gguf file")->required();
+  app.add_option("MODEL", path, "a .gguf file or a Hugging Face folder")->required();
   app.add_option("--ctx", wanted.context, "tokens of context; 0: what the model was trained for")
       ->capture_default_str();
   app.add_option("--batch", wanted.sequences, "sequences at once, each with that context")
@@ -136,7 +152,8 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(0, tenon::ThreadTeam::most));
   return run_program(app, argc, argv, [&] {
-    const auto file = tenon::Gguf::open(path);
+    const auto checkpoint = tenon::open_checkpoint(path);
+    const tenon::TensorSource& file = *checkpoint;
     std::printf(
         "architecture: %s\n",
         tenon::printable(file.metadata().text_or("general.architecture", "not stated")).c_str());
@@ -145,6 +162,7 @@ int main(int argc, char** argv) {
       std::printf("  %-42s %-10s %s\n", tenon::printable(key).c_str(), value.type_name().c_str(),
                   value_text(value).c_str());
     }
+    print_ignored(file);
     print_tensors(file);
     print_tokenizer(file);
     print_memory(file, wanted);

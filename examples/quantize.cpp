@@ -2,7 +2,7 @@
 #include <iostream>
 #include <optional>
 #include <tenon/core/thread_team.hpp>
-#include <tenon/io/gguf.hpp>
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/io/gguf_writer.hpp>
 #include <tenon/io/importance_matrix.hpp>
 #include <tenon/quant/gguf_formats.hpp>
@@ -54,7 +54,7 @@ Job job_of(const tenon::TensorInfo& tensor, const Recipe& recipe, const Options&
 }
 
 // The tensor in its new format; threads share its rows.
-std::span<const std::byte> convert(const Job& job, const tenon::ImportanceMatrix* importance,
+tenon::StoredBytes convert(const Job& job, const tenon::ImportanceMatrix* importance,
                                    tenon::Executor& team, std::vector<std::byte>& to) {
   const tenon::TensorInfo& tensor = *job.from;
   if (job.source == job.target) return tensor.data;
@@ -74,11 +74,14 @@ std::span<const std::byte> convert(const Job& job, const tenon::ImportanceMatrix
                                           std::vector<float>(static_cast<std::size_t>(columns)));
   team.run([&](tenon::Worker worker) {
     std::vector<float>& row = scratch[static_cast<std::size_t>(worker.index)];
+    std::vector<std::byte> stored;  // a row, where the source makes it
     const tenon::Range mine = tenon::share(rows, worker);
     for (tenon::Dim r = mine.begin; r < mine.end; ++r) {
       tenon::FormatList<Formats>::visit(job.source, [&]<class From>(From) {
-        const std::size_t at = static_cast<std::size_t>(r) * tenon::row_bytes<From>(columns);
-        From::decode(tensor.data.data() + at, columns, row.data());
+        const std::size_t bytes = tenon::row_bytes<From>(columns);
+        stored.resize(bytes);
+        const auto at = tensor.data.read(static_cast<std::size_t>(r) * bytes, stored);
+        From::decode(at.data(), columns, row.data());
       });
       const auto important = columns_of[static_cast<std::size_t>(r / each)];
       tenon::FormatList<Formats>::visit(job.target, [&]<class To>(To) {
@@ -94,8 +97,17 @@ std::span<const std::byte> convert(const Job& job, const tenon::ImportanceMatrix
   return to;
 }
 
+void done_with(const tenon::TensorSource& source, const tenon::StoredBytes& data) {
+  if (data.made()) {
+    data.done(0, data.size());
+  } else {
+    source.done_with(data);
+  }
+}
+
 void run(const Options& options) {
-  const auto file = tenon::Gguf::open(options.in);
+  const auto checkpoint = tenon::open_checkpoint(options.in);
+  const tenon::TensorSource& file = *checkpoint;
   std::optional<tenon::ImportanceMatrix> importance;
   if (!options.importance.empty()) {
     importance = tenon::ImportanceMatrix::open(options.importance);
@@ -116,7 +128,7 @@ void run(const Options& options) {
   metadata.set("general.quantization_version", std::uint32_t{2});
   std::vector<std::byte> converted;
   tenon::write_gguf(options.out, metadata, tensors, [&](std::size_t i) {
-    if (i > 0) file.done_with(jobs[i - 1].from->data);
+    if (i > 0) done_with(file, jobs[i - 1].from->data);
     return convert(jobs[i], importance ? &*importance : nullptr, team, converted);
   });
 }
@@ -126,7 +138,7 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("Rewrites the matrices of a model file in other formats.", "quantize");
-  app.add_option("IN", options.in, "a .gguf file")->required();
+  app.add_option("IN", options.in, "a .gguf file or a Hugging Face folder")->required();
   app.add_option("OUT", options.out, "the .gguf file to write")->required();
   app.add_option("FORMAT", options.format, "one of " + quantize::all_names())->required();
   app.add_option("--imatrix", options.importance,

@@ -125,6 +125,18 @@ refuses 'Limits::seqs' "$bin/inspect" "$model" --batch 0
 "$bin/quickstart" "$model" 'One day' | grep '^One day' > /dev/null || complain 'quickstart with a prompt'
 "$bin/quantize" "$model" "$work/out.gguf" q4_0 > /dev/null && "$bin/inspect" "$work/out.gguf" > /dev/null || complain quantize
 
+# Quantized while it loads: the tokens of the file quantized before.
+if [[ -f $shared/models/stories260K.gguf ]]; then
+  "$bin/quantize" "$shared/models/stories260K.gguf" "$work/out.gguf" q4_0 > /dev/null || complain 'quantize q4_0'
+  gives "$("$bin/generate" "$work/out.gguf" --ids --max-tokens 40)" \
+    "$bin/generate" "$shared/models/stories260K.gguf" --quantize Q4_0 --ids --max-tokens 40
+  # A folder gives the file that the same model in GGUF gives, but for its texts.
+  "$bin/quantize" "$shared/models/stories260K" "$work/folder-q4_0.gguf" q4_0 > /dev/null || complain 'quantize a folder'
+  "$bin/inspect" "$shared/models/stories260K" | grep -q '^keys that change nothing' || complain 'inspect a folder'
+  "$bin/inspect" "$shared/models/stories260K/config.json" > /dev/null || complain 'inspect a file of a folder'
+fi
+refuses 'one of f32' "$bin/generate" "$model" --quantize q9
+
 "$bin/pack" "$model" "$work/packed.gguf" || complain pack
 gives "$once" "$bin/generate" "$work/packed.gguf" --ids --max-tokens 40 --threads 1 --verify
 
@@ -210,6 +222,16 @@ if [[ -x $bin/convert ]]; then
   receipt '512 bytes per token' cla 2
   receipt '0 bytes per token and 69632 bytes per sequence' window 64 4
   receipt '768 bytes per token' mla 32
+  # Without a method: from one kind of checkpoint to the other and back.
+  refuses 'dequantize' "$bin/convert" "$model" "$work/hf"
+  refuses 'METHOD' "$bin/convert" "$model" "$work/hf" --text "$work/long"
+  "$bin/convert" "$model" "$work/hf" --dequantize && "$bin/convert" "$work/hf" "$work/back.gguf" \
+    && "$bin/inspect" "$work/back.gguf" > /dev/null || complain 'convert to a folder and back'
+  if [[ -d $shared/models/stories260K ]]; then
+    "$bin/convert" "$shared/models/stories260K" "$work/back.gguf" && "$bin/convert" "$work/back.gguf" "$work/hf2" \
+      && diff -q "$work/hf2/tokenizer.json" "$shared/models/stories260K/tokenizer.json" > /dev/null \
+      || complain 'convert a folder and back'
+  fi
   refuses 'divide' "$bin/convert" "$model" "$work/refused.gguf" gqa 3
   refuses '1 to 4' "$bin/convert" "$model" "$work/refused.gguf" cla 0
   refuses 'window' "$bin/convert" "$model" "$work/refused.gguf" window 99999999999

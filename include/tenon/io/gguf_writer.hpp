@@ -26,7 +26,7 @@ void write_gguf(const std::filesystem::path& path, const Metadata& metadata,
 // The same for tensors that are made one after another while the file is written, so that no two of
 // them need be in memory: make(i) gives the bytes of tensors[i], whose own `data` is not looked at;
 // they stay valid until its next call.
-using MakeTensor = std::function<std::span<const std::byte>(std::size_t)>;
+using MakeTensor = std::function<StoredBytes(std::size_t)>;
 void write_gguf(const std::filesystem::path& path, const Metadata& metadata,
                 std::span<const TensorInfo> tensors, const MakeTensor& make);
 

@@ -17,6 +17,7 @@
 #include "gguf_format.hpp"
 #include "gguf_writer.hpp"
 #include "replace_file.hpp"
+#include "write_bytes.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -159,7 +160,7 @@ inline void put_padding(std::ostream& out, std::uint64_t written, std::uint64_t 
 
 inline constexpr std::string_view gguf_to_write = "GGUF to write";
 
-inline void check_tensor_bytes(const TensorInfo& tensor, std::span<const std::byte> data) {
+inline void check_tensor_bytes(const TensorInfo& tensor, const StoredBytes& data) {
   const std::uint64_t bytes =
       gguf_tensor_bytes<ShapeError>(gguf_to_write, tensor.name, tensor.ggml_type, tensor.shape);
   if (data.size() == bytes) return;
@@ -199,10 +200,9 @@ TENON_INLINE void write_gguf_made(std::ostream& out, const Metadata& metadata,
   out.write(header.bytes().data(), static_cast<std::streamsize>(header.bytes().size()));
   if (!tensors.empty()) put_padding(out, header.bytes().size(), alignment);
   for (std::size_t i = 0; i < tensors.size() && out; ++i) {
-    const std::span<const std::byte> data = make(i);
+    const StoredBytes data = make(i);
     check_tensor_bytes(tensors[i], data);
-    out.write(reinterpret_cast<const char*>(data.data()),
-              static_cast<std::streamsize>(data.size()));
+    write_bytes(out, data);
     put_padding(out, data.size(), alignment);
   }
   if (!out) {

@@ -12,6 +12,7 @@
 #include "../core/error.hpp"
 #include "../core/executor.hpp"
 #include "../core/memory.hpp"
+#include "../core/stored_bytes.hpp"
 #include "../quant/any_of.hpp"
 #include "plane_tiles.hpp"
 #include "tile_layouts.hpp"
@@ -37,12 +38,12 @@ class PackedMatrix {
   PackedMatrix() = default;
 
   // Packs `rows`, the file's [out, in] of the format with this tag, on all threads of `team`; each
-  // touches first the rows it will later read. Calls done(bytes) from any of them for each part of
-  // `rows` that is not needed any more; what is left when that returns false is not packed.
-  // ShapeError when the bytes are not out rows of in.
+  // touches first the rows it will later read, and makes those that have to be made. Calls
+  // done(bytes) from any of them for each part of `rows` that is not needed any more; what is left
+  // when that returns false is not packed. ShapeError when the bytes are not out rows of in.
   template <class Done = IgnoreBytes>
-  static PackedMatrix pack(int tag, std::span<const std::byte> rows, Dim out, Dim in,
-                           Executor& team, Done&& done = {}) {
+  static PackedMatrix pack(int tag, StoredBytes rows, Dim out, Dim in, Executor& team,
+                           Done&& done = {}) {
     check_size(tag, rows.size(), out, in);
     const auto buffer = std::make_shared<AlignedBuffer>(packed_bytes(tag, out, in));
     return pack_into({buffer->data(), buffer->size()}, buffer, tag, rows, out, in, team, done);
@@ -50,7 +51,7 @@ class PackedMatrix {
   // The same into memory of the caller: packed_bytes() on a cache line, which `owner` keeps.
   template <class Done = IgnoreBytes>
   static PackedMatrix pack_into(std::span<std::byte> to, std::shared_ptr<const void> owner, int tag,
-                                std::span<const std::byte> rows, Dim out, Dim in, Executor& team,
+                                StoredBytes rows, Dim out, Dim in, Executor& team,
                                 Done&& done = {}) {
     check_size(tag, rows.size(), out, in);
     PackedMatrix packed = view(tag, to, out, in, std::move(owner));
@@ -161,17 +162,26 @@ class PackedMatrix {
   }
 
   template <class F, class Done>
-  void fill(std::span<const std::byte> rows, Executor& team, Done& done) {
+  void fill(const StoredBytes& rows, Executor& team, Done& done) {
     const std::size_t tile_bytes = tile_rows * row_bytes<F>(in_);
-    const auto some =
-        static_cast<Dim>((std::max)(std::size_t{1}, (std::size_t{4} << 20) / tile_bytes));
+    // What has to be made shall stay in a processor's own cache until it is packed.
+    const std::size_t panel = std::size_t{rows.made() ? 1u : 4u} << (rows.made() ? 18 : 20);
+    const auto some = static_cast<Dim>((std::max)(std::size_t{1}, panel / tile_bytes));
+    const std::size_t most = static_cast<std::size_t>((std::min)(some, tiles())) * tile_bytes;
+    const auto workers = static_cast<std::size_t>(team.threads());
+    AlignedBuffer scratch(rows.made() ? checked_multiply(workers, most) : 0);
     team.run([&](Worker worker) {
       const Range mine = share(tiles(), worker);
       std::vector<std::byte> again;  // a tile's rows, of a format that is packed as another
       for (Dim first = mine.begin; first < mine.end; first += some) {
         const Dim last = (std::min)(first + some, mine.end);
+        const std::size_t from = static_cast<std::size_t>(first) * tile_bytes;
+        const std::size_t to = (std::min)(static_cast<std::size_t>(last) * tile_bytes, rows.size());
+        std::byte* own = scratch.data();
+        if (own != nullptr) own += static_cast<std::size_t>(worker.index) * most;
+        const auto part = rows.read(from, {own, to - from});
         for (Dim t = first; t < last; ++t) {
-          const std::byte* at = rows.data() + static_cast<std::size_t>(t) * tile_bytes;
+          const std::byte* at = part.data() + static_cast<std::size_t>(t - first) * tile_bytes;
           if constexpr (std::is_same_v<packed_form<F>, F>) {
             fill_tile<F>(at, row_bytes<F>(in_), t);
           } else {
@@ -180,9 +190,8 @@ class PackedMatrix {
                                       again.size() / static_cast<std::size_t>(used_rows(t)), t);
           }
         }
-        const std::size_t from = static_cast<std::size_t>(first) * tile_bytes;
-        const std::size_t to = (std::min)(static_cast<std::size_t>(last) * tile_bytes, rows.size());
-        if (!done(rows.subspan(from, to - from))) return;
+        rows.done(from, to - from);
+        if (!done(part)) return;
       }
     });
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../core/thread_team.hpp"
+#include "../io/quantized_source.hpp"
 #include "block.hpp"
 #include "concepts.hpp"
 #include "config_storage.hpp"
@@ -110,6 +111,11 @@ class Decoder {
   // must not be changed. LoadError or ShapeError name the key or tensor that does not fit.
   static Decoder bind(const TensorSource& source, Executor& executor,
                       const BindOptions& options = {}) {
+    if (options.quantize != nullptr) {
+      BindOptions rest = options;
+      rest.quantize = nullptr;
+      return bind(QuantizedSource(source, *options.quantize), executor, rest);
+    }
     const ConfigStorage storage(source);
     const ModelConfig config = storage.view();
     check_plan(config);

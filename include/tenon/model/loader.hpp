@@ -143,8 +143,10 @@ class Loader {
     }
     to.resize(static_cast<std::size_t>(n));
     vector_bytes_ += to.size() * sizeof(float);
+    std::vector<std::byte> made(tensor.data.made() ? tensor.data.size() : 0);
+    const auto bytes = read(tensor.data, made);
     FormatList<AnyOf<F32, F16, Bf16>>::visit(
-        tag, [&]<class F>(F) { F::decode(tensor.data.data(), n, to.data()); });
+        tag, [&]<class F>(F) { F::decode(bytes.data(), n, to.data()); });
     count_bytes(tensor, tensor.data.size());
   }
   int tag_of(const TensorInfo& tensor) const {
@@ -241,15 +243,19 @@ class Loader {
     std::copy(data.begin(), data.end(), buffer->data());
     return {{buffer->data(), buffer->size()}, buffer};
   }
+  // All of `bytes`: where they lie, or made in `to`, which has room for those that are not there.
+  static std::span<const std::byte> read(const StoredBytes& bytes, std::vector<std::byte>& to) {
+    return bytes.made() ? bytes.read(0, to) : std::span<const std::byte>(bytes);
+  }
   // What to call for each part of a tensor's bytes that is packed.
   auto part_of(const TensorInfo& tensor) {
-    return [this, &left = left_.at(&tensor)](std::span<const std::byte> part) {
-      source_.done_with(part);
+    return [this, made = tensor.data.made(),
+            &left = left_.at(&tensor)](std::span<const std::byte> part) {
+      if (!made) source_.done_with(part);
       return progress_.add(left, part.size());
     };
   }
-  PackedMatrix<Formats> pack(const TensorInfo& tensor, std::span<const std::byte> data, Dim out,
-                             Dim in) {
+  PackedMatrix<Formats> pack(const TensorInfo& tensor, const StoredBytes& data, Dim out, Dim in) {
     if (outline_) return outlined(tag_of(tensor), out, in);
     auto packed =
         PackedMatrix<Formats>::pack(tag_of(tensor), data, out, in, executor_, part_of(tensor));
@@ -262,9 +268,11 @@ class Loader {
     bytes_ += matrix.bytes();
     return matrix;
   }
-  PackedMatrix<Formats> pack_transposed(const TensorInfo& tensor, std::span<const std::byte> data,
-                                        Dim rows, Dim columns) {
+  PackedMatrix<Formats> pack_transposed(const TensorInfo& tensor, const StoredBytes& part, Dim rows,
+                                        Dim columns) {
     const int tag = tag_of(tensor);
+    std::vector<std::byte> made(part.made() ? part.size() : 0);
+    const auto data = read(part, made);
     std::vector<std::byte> turned;
     const int kept = FormatList<Formats>::visit(tag, [&]<class F>(F) {
       using To = std::conditional_t<F::block == 1, F, F32>;
