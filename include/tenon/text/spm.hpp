@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "algorithm.hpp"
+#include "character_map.hpp"
 #include "character_table.hpp"
 #include "merge.hpp"
 #include "pair_filter.hpp"
@@ -46,7 +47,14 @@ class Spm final : public TextAlgorithm {
     return std::unique_ptr<const TextAlgorithm>(new Spm(metadata, vocabulary));
   }
 
-  void encode(std::string_view text, std::vector<Token>& out) const override {
+  void encode(const Stretch& stretch, WordCache&, std::vector<Token>& out) const override {
+    std::string_view text = stretch.text;
+    std::string changed;
+    if (normalize_) {
+      changed = text;
+      normalize_(changed);
+      text = changed;
+    }
     if (text.empty()) return;
     Run run(*this, out);
     if (adds_space_) run.space();
@@ -74,9 +82,9 @@ class Spm final : public TextAlgorithm {
         return with_spaces(vocabulary.piece(id));
     }
   }
-  bool adds_space() const override { return adds_space_; }
-  bool adds_bos() const override { return true; }
-  bool adds_eos() const override { return false; }
+  SpaceInFront space_in_front() const override {
+    return adds_space_ ? SpaceInFront::of_every_stretch : SpaceInFront::never;
+  }
 
  private:
   static constexpr std::string_view mark = "\xE2\x96\x81";  // U+2581, what a space becomes
@@ -137,6 +145,7 @@ class Spm final : public TextAlgorithm {
       : vocab_(static_cast<Symbol>(vocabulary.size())),
         adds_space_(metadata.flag_or("tokenizer.ggml.add_space_prefix", true)) {
     refuse_other_steps(metadata);
+    normalize_ = declared_normalizer(metadata);
     for (unsigned byte = 0; byte < 256; ++byte) {
       bytes_[byte] = vocabulary.byte_piece(static_cast<unsigned char>(byte)).value_or(-1);
     }
@@ -163,12 +172,8 @@ class Spm final : public TextAlgorithm {
     constexpr std::string_view pre = "tokenizer.ggml.pre";
     const std::string name = metadata.text_or(pre, "default");
     if (name != "default") refuse(pre, "the pre-tokenizer \"" + printable(name) + "\"");
-    for (const std::string_view key :
-         {"tokenizer.ggml.remove_extra_whitespaces", "tokenizer.ggml.add_sep_token"}) {
-      if (metadata.flag_or(key, false)) refuse(key, "a change of the text");
-    }
-    constexpr std::string_view map = "tokenizer.ggml.precompiled_charsmap";
-    if (metadata.contains(map)) refuse(map, "a normalization of the text");
+    constexpr std::string_view separator = "tokenizer.ggml.add_sep_token";
+    if (metadata.flag_or(separator, false)) refuse(separator, "a piece between texts");
   }
 
   // The pieces that merging may produce, sorted by text, each text once.
@@ -299,6 +304,7 @@ class Spm final : public TextAlgorithm {
     }
   }
 
+  TextStep normalize_;  // none for most files
   CharacterTable characters_;
   MergeTable merges_;
   std::vector<std::string> loose_;  // characters that are no piece, by symbol - vocab_

@@ -47,7 +47,7 @@ class Vocabulary {
   std::optional<Token> unknown() const { return unknown_; }
   std::optional<Token> padding() const { return padding_; }
   std::optional<Token> mask() const { return mask_; }
-  // eos, eot and eom, as far as the file has them.
+  // eos (one or several), eot and eom, as far as the file has them.
   const std::vector<Token>& ends() const { return ends_; }
 
  private:
@@ -63,6 +63,7 @@ class Vocabulary {
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
     return -1;
   }
+  Token check_id(std::int64_t id, std::string_view key) const;
   std::optional<Token> read_id(const Metadata& metadata, std::string_view key) const;
 
   std::string text_;                   // all pieces, one after the other

@@ -9,12 +9,21 @@ TENON_INLINE Vocabulary Vocabulary::from(const Metadata& metadata) {
   v.read_kinds(metadata.integers("tokenizer.ggml.token_type"));
   v.bos_ = v.read_id(metadata, "tokenizer.ggml.bos_token_id");
   v.eos_ = v.read_id(metadata, "tokenizer.ggml.eos_token_id");
+  if (!v.bos_) v.bos_ = v.read_id(metadata, "tokenizer.ggml.cls_token_id");
+  if (!v.eos_) v.eos_ = v.read_id(metadata, "tokenizer.ggml.seperator_token_id");  // sic
   v.unknown_ = v.read_id(metadata, "tokenizer.ggml.unknown_token_id");
   v.padding_ = v.read_id(metadata, "tokenizer.ggml.padding_token_id");
   v.mask_ = v.read_id(metadata, "tokenizer.ggml.mask_token_id");
   if (!v.unknown_) {
     const auto at = std::find(v.kinds_.begin(), v.kinds_.end(), TokenKind::unknown);
     if (at != v.kinds_.end()) v.unknown_ = static_cast<Token>(at - v.kinds_.begin());
+  }
+  constexpr std::string_view more = "tokenizer.ggml.eos_token_ids";
+  if (metadata.contains(more)) {
+    for (const std::int64_t id : metadata.integers(more)) {
+      v.ends_.push_back(v.check_id(id, more));
+      if (!v.eos_) v.eos_ = v.ends_.back();
+    }
   }
   for (const std::optional<Token> end : {v.eos_, v.read_id(metadata, "tokenizer.ggml.eot_token_id"),
                                          v.read_id(metadata, "tokenizer.ggml.eom_token_id")}) {
@@ -93,7 +102,10 @@ TENON_INLINE unsigned char Vocabulary::read_byte(Token id) const {
 TENON_INLINE std::optional<Token> Vocabulary::read_id(const Metadata& metadata,
                                                       std::string_view key) const {
   if (!metadata.contains(key)) return std::nullopt;
-  const std::int64_t id = metadata.integer(key);
+  return check_id(metadata.integer(key), key);
+}
+
+TENON_INLINE Token Vocabulary::check_id(std::int64_t id, std::string_view key) const {
   if (id < 0 || id >= size()) {
     fail<LoadError>("metadata key \"", key, "\" must be a token id below the vocabulary size ",
                     size(), ", it is ", id,
