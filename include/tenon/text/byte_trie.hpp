@@ -76,6 +76,17 @@ class ByteTrie {
   }
   // The value of the text that ends at a node, or none.
   std::int32_t value(Node node) const { return nodes_[node].value; }
+  // The bytes of the longest entry that a text starts with, 0 where there is none.
+  std::size_t longest(std::string_view text) const {
+    Node node = root;
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < text.size();) {
+      node = step(node, static_cast<unsigned char>(text[i++]));
+      if (node == nowhere) break;
+      if (value(node) != none) size = i;
+    }
+    return size;
+  }
   // The value of a whole text, or none.
   std::int32_t find(std::string_view text) const {
     Node node = root;

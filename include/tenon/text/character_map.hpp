@@ -10,6 +10,7 @@
 
 #include "../core/error.hpp"
 #include "../core/metadata.hpp"
+#include "byte_trie.hpp"
 #include "pretokens.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -36,12 +37,12 @@ class CharacterMap {
   std::string texts_;
 };
 
-// The steps of SentencePiece: the map's longest sequences are replaced; with `trim`, spaces at the
-// ends go and of several in a row one stays.
-TextStep sentencepiece_normalizer(std::optional<CharacterMap> map, bool trim);
+// The steps of SentencePiece: the map's longest sequences are replaced, but not in the texts of
+// `kept`; with `trim`, spaces at the ends go and of several in a row one stays.
+TextStep sentencepiece_normalizer(std::optional<CharacterMap> map, bool trim, ByteTrie kept);
 // The one that a GGUF file declares ("tokenizer.ggml.precompiled_charsmap" and
 // "...remove_extra_whitespaces"); empty when it declares none.
-TextStep declared_normalizer(const Metadata& metadata);
+TextStep declared_normalizer(const Metadata& metadata, ByteTrie kept);
 // The step "Precompiled" of tokenizer.json: clusters of up to five bytes, else characters, are
 // replaced by what the shortest sequence they start with becomes.
 TextStep precompiled_normalizer(CharacterMap map);

@@ -48,27 +48,38 @@ TENON_INLINE std::optional<CharacterMap::Found> CharacterMap::find(std::string_v
   return found;
 }
 
-TENON_INLINE TextStep sentencepiece_normalizer(std::optional<CharacterMap> map, bool trim) {
-  return [map = std::move(map), trim](std::string& text) {
+TENON_INLINE TextStep sentencepiece_normalizer(std::optional<CharacterMap> map, bool trim,
+                                               ByteTrie kept) {
+  return [map = std::move(map), trim, kept = std::move(kept)](std::string& text) {
     std::string out;
     out.reserve(text.size());
     bool after_space = trim;
-    for (std::size_t at = 0; at < text.size();) {
-      const auto found = map ? map->longest(std::string_view(text).substr(at)) : std::nullopt;
-      const std::size_t size =
-          found ? found->size : static_cast<std::size_t>(escaped_char(text, at).length);
-      std::string_view part = found ? found->with : std::string_view(text).substr(at, size);
+    for (std::string_view rest = text; !rest.empty();) {
+      std::size_t size = kept.longest(rest);
+      std::string_view part = rest.substr(0, size);
+      if (size == 0) {
+        const auto found = map ? map->longest(rest) : std::nullopt;
+        size = found ? found->size : static_cast<std::size_t>(escaped_char(rest, 0).length);
+        part = found ? found->with : rest.substr(0, size);
+      }
       while (after_space && !part.empty() && part[0] == ' ') part.remove_prefix(1);
       out += part;
       if (!part.empty()) after_space = trim && part.back() == ' ';
-      at += size;
+      rest.remove_prefix(size);
     }
-    while (trim && !out.empty() && out.back() == ' ') out.pop_back();
+    // By then SentencePiece has turned spaces into marks, so marks at the end go too.
+    constexpr std::string_view mark = "\xE2\x96\x81";
+    while (trim && !out.empty()) {
+      const bool marked = out.size() >= mark.size() &&
+                          out.compare(out.size() - mark.size(), mark.size(), mark) == 0;
+      if (!marked && out.back() != ' ') break;
+      out.resize(out.size() - (marked ? mark.size() : 1));
+    }
     text = std::move(out);
   };
 }
 
-TENON_INLINE TextStep declared_normalizer(const Metadata& metadata) {
+TENON_INLINE TextStep declared_normalizer(const Metadata& metadata, ByteTrie kept) {
   constexpr std::string_view key = "tokenizer.ggml.precompiled_charsmap";
   const bool trim = metadata.flag_or("tokenizer.ggml.remove_extra_whitespaces", false);
   std::string bytes;
@@ -78,7 +89,7 @@ TENON_INLINE TextStep declared_normalizer(const Metadata& metadata) {
   if (bytes.empty() && !trim) return {};
   std::optional<CharacterMap> map;
   if (!bytes.empty()) map.emplace(bytes);
-  return sentencepiece_normalizer(std::move(map), trim);
+  return sentencepiece_normalizer(std::move(map), trim, std::move(kept));
 }
 
 TENON_INLINE TextStep precompiled_normalizer(CharacterMap map) {

@@ -38,12 +38,12 @@ struct GgufAlgorithm {
   bool bos = false, eos = false;  // what encoding does when the file does not say
 };
 
-inline GgufAlgorithm gguf_spm(const Metadata& metadata, const Vocabulary& vocabulary) {
-  return {Spm::from(metadata, vocabulary), true, false};
+inline GgufAlgorithm gguf_spm(const Metadata& metadata, const Vocabulary& vocabulary, bool inside) {
+  return {Spm::from(metadata, vocabulary, inside), true, false};
 }
 
 // "gpt2": byte-level BPE.
-inline GgufAlgorithm gguf_bpe(const Metadata& metadata, const Vocabulary& vocabulary) {
+inline GgufAlgorithm gguf_bpe(const Metadata& metadata, const Vocabulary& vocabulary, bool) {
   const PublishedSplit& split = published_split(metadata.text_or("tokenizer.ggml.pre", "default"));
   PipelineSteps steps;
   for (const std::string_view expression : split.expressions) {
@@ -76,7 +76,7 @@ inline GgufAlgorithm gguf_bpe(const Metadata& metadata, const Vocabulary& vocabu
 }
 
 // "bert": WordPiece. Pieces that start a word are written with a mark in front.
-inline GgufAlgorithm gguf_wordpiece(const Metadata& metadata, const Vocabulary& vocabulary) {
+inline GgufAlgorithm gguf_wordpiece(const Metadata& metadata, const Vocabulary& vocabulary, bool) {
   constexpr std::string_view known[] = {"default", "bert-bge", "bert-bge-large", "jina-v1-en",
                                         "jina-v2-en"};
   const std::string pre = metadata.text_or("tokenizer.ggml.pre", "default");
@@ -115,10 +115,19 @@ inline GgufAlgorithm gguf_wordpiece(const Metadata& metadata, const Vocabulary& 
 }
 
 // "t5": SentencePiece's unigram model.
-inline GgufAlgorithm gguf_unigram(const Metadata& metadata, const Vocabulary& vocabulary) {
+inline GgufAlgorithm gguf_unigram(const Metadata& metadata, const Vocabulary& vocabulary,
+                                  bool inside) {
   const bool prefix = metadata.flag_or("tokenizer.ggml.add_space_prefix", true);
   PipelineSteps steps;
-  if (TextStep declared = declared_normalizer(metadata))
+  std::vector<ByteTrie::Entry> kept;
+  std::vector<std::string> spellings;
+  for (Token id = 0; id < vocabulary.size(); ++id)
+    spellings.push_back(with_spaces(vocabulary.piece(id)));
+  for (Token id = 0; id < vocabulary.size(); ++id) {
+    if (inside && vocabulary.kind(id) == TokenKind::user_defined)
+      kept.emplace_back(spellings[static_cast<std::size_t>(id)], id);
+  }
+  if (TextStep declared = declared_normalizer(metadata, ByteTrie(std::move(kept))))
     steps.normalize.push_back(std::move(declared));
   if (prefix) steps.normalize.push_back(prepend_text(" "));
   steps.normalize.push_back(replace_text(" ", std::string(space_mark)));
@@ -136,7 +145,11 @@ inline GgufAlgorithm gguf_unigram(const Metadata& metadata, const Vocabulary& vo
   };
   steps.space_in_front = prefix ? SpaceInFront::of_every_stretch : SpaceInFront::never;
   steps.caches = false;
-  return {std::make_unique<Pipeline>(std::move(steps)), false, true};
+  auto pipeline = std::make_unique<Pipeline>(std::move(steps));
+  if (inside)
+    pipeline->find_in_normalized(
+        SpecialMatcher(vocabulary, [&](Token id) { return vocabulary.piece(id); }));
+  return {std::move(pipeline), false, true};
 }
 
 inline std::vector<Token> gguf_around(const Metadata& metadata, std::string_view key, bool fallback,
@@ -152,10 +165,10 @@ inline std::vector<Token> gguf_around(const Metadata& metadata, std::string_view
 
 }  // namespace detail
 
-TENON_INLINE LoadedTokenizer load_gguf_tokenizer(const Metadata& metadata) {
+TENON_INLINE LoadedTokenizer load_gguf_tokenizer(const Metadata& metadata, bool inside) {
   struct Entry {
     std::string_view name;
-    detail::GgufAlgorithm (*from)(const Metadata&, const Vocabulary&);
+    detail::GgufAlgorithm (*from)(const Metadata&, const Vocabulary&, bool inside);
   };
   constexpr Entry entries[] = {{"llama", detail::gguf_spm},
                                {"gpt2", detail::gguf_bpe},
@@ -168,7 +181,10 @@ TENON_INLINE LoadedTokenizer load_gguf_tokenizer(const Metadata& metadata) {
       LoadedTokenizer loaded;
       loaded.vocabulary = Vocabulary::from(metadata);
       const Vocabulary& vocabulary = loaded.vocabulary;
-      detail::GgufAlgorithm made = entry.from(metadata, vocabulary);
+      detail::GgufAlgorithm made = entry.from(metadata, vocabulary, inside);
+      for (Token id = 0; inside && id < vocabulary.size(); ++id) {
+        if (vocabulary.kind(id) == TokenKind::user_defined) loaded.rules[id].normalized = true;
+      }
       loaded.algorithm = std::move(made.algorithm);
       loaded.before = detail::gguf_around(metadata, "tokenizer.ggml.add_bos_token", made.bos,
                                           vocabulary.bos(), "tokenizer.ggml.bos_token_id");

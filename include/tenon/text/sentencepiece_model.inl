@@ -207,7 +207,7 @@ TENON_INLINE LoadedTokenizer load_sentencepiece_tokenizer(const Metadata& metada
                           "tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_eos_token"}) {
     if (const MetaValue* value = metadata.find(key)) converted.set(key, *value);
   }
-  return load_gguf_tokenizer(converted);
+  return load_gguf_tokenizer(converted, true);
 }
 
 }  // namespace tenon::inline TENON_ABI

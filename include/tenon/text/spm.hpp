@@ -24,6 +24,7 @@
 #include "merge.hpp"
 #include "pair_filter.hpp"
 #include "piece_splits.hpp"
+#include "special_matcher.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -42,9 +43,12 @@ class Spm final : public TextAlgorithm {
   // LoadError when scores (or merges) are missing, of another length or not numbers, when a merge
   // does not name three pieces, when the file declares a step that is not implemented, and when
   // some text could not be encoded at all (a byte piece is missing and so is the unknown piece).
+  // With `inside`, user-defined pieces are looked for here, as SentencePiece does, and no space is
+  // put behind them; otherwise the frame cuts the text at them before.
   static std::unique_ptr<const TextAlgorithm> from(const Metadata& metadata,
-                                                   const Vocabulary& vocabulary) {
-    return std::unique_ptr<const TextAlgorithm>(new Spm(metadata, vocabulary));
+                                                   const Vocabulary& vocabulary,
+                                                   bool inside = false) {
+    return std::unique_ptr<const TextAlgorithm>(new Spm(metadata, vocabulary, inside));
   }
 
   void encode(const Stretch& stretch, WordCache&, std::vector<Token>& out) const override {
@@ -58,16 +62,14 @@ class Spm final : public TextAlgorithm {
     if (text.empty()) return;
     Run run(*this, out);
     if (adds_space_) run.space();
-    while (!text.empty()) {
-      if (text[0] == ' ') {
-        run.space();
-        text.remove_prefix(1);
-        continue;
-      }
-      const CharacterTable::Front front = characters_.front(text);
-      run.character(text.substr(0, front.size), front.symbol);
-      text.remove_prefix(front.size);
+    std::size_t at = 0;
+    for (const SpecialMatcher::Match& match : inside_.find(text, false)) {
+      read(text.substr(at, match.at - at), run);
+      run.flush();
+      out.push_back(match.id);
+      at = match.at + match.size;
     }
+    read(text.substr(at), run);
     run.flush();
   }
 
@@ -141,11 +143,23 @@ class Spm final : public TextAlgorithm {
     Symbol last_ = no_symbol;  // the last character's
   };
 
-  Spm(const Metadata& metadata, const Vocabulary& vocabulary)
+  Spm(const Metadata& metadata, const Vocabulary& vocabulary, bool inside)
       : vocab_(static_cast<Symbol>(vocabulary.size())),
         adds_space_(metadata.flag_or("tokenizer.ggml.add_space_prefix", true)) {
     refuse_other_steps(metadata);
-    normalize_ = declared_normalizer(metadata);
+    std::vector<std::string> spellings;
+    std::vector<ByteTrie::Entry> kept;
+    if (inside) {
+      for (Token id = 0; id < vocabulary.size(); ++id) spellings.push_back(spell(vocabulary, id));
+      for (Token id = 0; id < vocabulary.size(); ++id) {
+        if (vocabulary.kind(id) == TokenKind::user_defined)
+          kept.emplace_back(spellings[static_cast<std::size_t>(id)], id);
+      }
+      inside_ = SpecialMatcher(vocabulary, [&](Token id) {
+        return std::string_view(spellings[static_cast<std::size_t>(id)]);
+      });
+    }
+    normalize_ = declared_normalizer(metadata, ByteTrie(std::move(kept)));
     for (unsigned byte = 0; byte < 256; ++byte) {
       bytes_[byte] = vocabulary.byte_piece(static_cast<unsigned char>(byte)).value_or(-1);
     }
@@ -293,6 +307,19 @@ class Spm final : public TextAlgorithm {
     return MergeTable(rules);
   }
 
+  void read(std::string_view text, Run& run) const {
+    while (!text.empty()) {
+      if (text[0] == ' ') {
+        run.space();
+        text.remove_prefix(1);
+        continue;
+      }
+      const CharacterTable::Front front = characters_.front(text);
+      run.character(text.substr(0, front.size), front.symbol);
+      text.remove_prefix(front.size);
+    }
+  }
+
   static std::string with_spaces(std::string_view piece) {
     std::string text;
     while (true) {
@@ -305,6 +332,7 @@ class Spm final : public TextAlgorithm {
   }
 
   TextStep normalize_;  // none for most files
+  SpecialMatcher inside_;
   CharacterTable characters_;
   MergeTable merges_;
   std::vector<std::string> loose_;  // characters that are no piece, by symbol - vocab_

@@ -90,6 +90,7 @@ class Tokenizer {
     Vocabulary vocabulary;
     std::unique_ptr<const TextAlgorithm> algorithm;
     SpecialMatcher specials;
+    AddedRules rules;
     std::string spelling;              // what each id stands for, one after the other
     std::vector<std::size_t> starts;   // [vocab + 1] offsets into spelling
     std::vector<Token> before, after;  // ids around a text

@@ -26,6 +26,7 @@ TENON_INLINE Tokenizer Tokenizer::from(const Metadata& metadata) {
     return elsewhere ? std::string_view() : parts->spell(id);
   };
   parts->specials = SpecialMatcher(vocabulary, spelling, loaded.rules);
+  parts->rules = std::move(loaded.rules);
   Tokenizer tokenizer;
   tokenizer.ends_ = vocabulary.ends();
   tokenizer.parts_ = std::move(parts);
@@ -91,7 +92,8 @@ TENON_INLINE void Tokenizer::append(Token id, DecodeState& state, std::string& t
   }
   if (kind == TokenKind::user_defined) {
     text += spelling;
-    state.starts = every;
+    const auto rule = parts_->rules.find(id);
+    state.starts = every && (rule == parts_->rules.end() || !rule->second.normalized);
     return;
   }
   if (spelling.empty()) return;
