@@ -116,8 +116,8 @@ TEST_CASE("row 29: merges as lines and as pairs") {
   spaced["model"]["vocab"][" b"] = 8;
   spaced["model"]["merges"].push_back(json::array({"a", " b"}));
   CHECK(load_error(spaced) == "");
-  for (const json bad : {json("ab"), json(" a b"), json::array({"a"}), json::array({"a", "x"}),
-                         json(1), json::array({1, 2})}) {
+  for (const json& bad : {json("ab"), json(" a b"), json::array({"a"}), json::array({"a", "x"}),
+                          json(1), json::array({1, 2})}) {
     json document = small();
     document["model"]["merges"].push_back(bad);
     INFO(bad);
@@ -228,8 +228,9 @@ TEST_CASE("row 30: a piece of a megabyte in each format") {
   const Tokenizer tokenizer = load(document);
   CHECK(tokenizer.piece(7) == piece);
   CHECK(tokenizer.encode(piece).size() == piece.size());
-  const json unigram = {
-      {"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", {{"<unk>", 0}, {piece, -1}}}}}};
+  json unigram;
+  unigram["model"] = json::object({{"type", "Unigram"}, {"unk_id", 0}});
+  unigram["model"]["vocab"] = json::array({json::array({"<unk>", 0}), json::array({piece, -1})});
   CHECK(contains(load_error(unigram), "at most 1024 bytes, it has the score -1 and 1000000 bytes"));
 }
 
