@@ -152,3 +152,19 @@ TEST_CASE("start ids: what the pre-tokenizer's model does where the file does no
   metadata.set("tokenizer.ggml.add_bos_token", true);
   CHECK(Tokenizer::from(metadata).encode("") == Ids{256});
 }
+
+TEST_CASE("row 68: the end of a turn is found by its name where the file does not say") {
+  const auto ends = [](std::vector<Piece> more, bool named) {
+    Metadata metadata = metadata_of(marks_and_bytes() + std::move(more));
+    if (named) metadata.set("tokenizer.ggml.eot_token_id", std::uint32_t{260});
+    const Tokenizer tokenizer = Tokenizer::from(metadata);
+    return Ids(tokenizer.ends().begin(), tokenizer.ends().end());
+  };
+  const Piece eot{"<|eot_id|>", 0, TokenKind::control}, end{"<|end|>", 0, TokenKind::control};
+  const Piece other{"<|other|>", 0, TokenKind::control}, last{"<|return|>", 0, TokenKind::control};
+  CHECK(ends({eot, other}, false) == Ids{2, 259});
+  CHECK(ends({eot, other}, true) == Ids{2, 260});
+  CHECK(ends({end}, false) == Ids{2, 259});
+  CHECK(ends({end, last}, false) == Ids{2});
+  CHECK(ends({{"<|eot_id|>", 0, TokenKind::normal}}, false) == Ids{2});
+}

@@ -21,16 +21,34 @@ TENON_INLINE Vocabulary Vocabulary::from(const Metadata& metadata) {
   constexpr std::string_view more = "tokenizer.ggml.eos_token_ids";
   if (metadata.contains(more)) {
     for (const std::int64_t id : metadata.integers(more)) {
-      v.ends_.push_back(v.check_id(id, more));
-      if (!v.eos_) v.eos_ = v.ends_.back();
+      const Token end = v.check_id(id, more);
+      if (!v.eos_) v.eos_ = end;
+      v.add_end(end);
     }
   }
-  for (const std::optional<Token> end : {v.eos_, v.read_id(metadata, "tokenizer.ggml.eot_token_id"),
-                                         v.read_id(metadata, "tokenizer.ggml.eom_token_id")}) {
-    const bool known = std::find(v.ends_.begin(), v.ends_.end(), end) != v.ends_.end();
-    if (end && !known) v.ends_.push_back(*end);
+  constexpr std::string_view turn = "tokenizer.ggml.eot_token_id";
+  for (const std::optional<Token> end :
+       {v.eos_, v.read_id(metadata, turn), v.read_id(metadata, "tokenizer.ggml.eom_token_id")}) {
+    if (end) v.add_end(*end);
   }
+  if (!metadata.contains(turn)) v.add_ends_by_name();
   return v;
+}
+
+TENON_INLINE void Vocabulary::add_end(Token id) {
+  if (std::find(ends_.begin(), ends_.end(), id) == ends_.end()) ends_.push_back(id);
+}
+
+TENON_INLINE void Vocabulary::add_ends_by_name() {
+  constexpr std::string_view names[] = {"<|eot_id|>", "<|im_end|>", "<end_of_turn>", "<|end|>",
+                                        "<|eom_id|>"};
+  // Where a turn ends with this one, "<|end|>" only ends a part of it.
+  bool parts = false;
+  for (Token id = 0; id < size(); ++id) parts = parts || piece(id) == "<|return|>";
+  for (Token id = 0; id < size(); ++id) {
+    if (kind(id) != TokenKind::control || (parts && piece(id) == "<|end|>")) continue;
+    if (std::find(std::begin(names), std::end(names), piece(id)) != std::end(names)) add_end(id);
+  }
 }
 
 TENON_INLINE std::string_view Vocabulary::piece(Token id) const {
