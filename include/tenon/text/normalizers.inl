@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -116,9 +117,31 @@ TENON_INLINE TextStep prepend_text(std::string what) {
   };
 }
 
+namespace detail {
+
+// For text of ASCII alone, which most is: one pass, without tables.
+inline void clean_ascii_for_bert(std::string& text, const BertCleaning& what) {
+  std::size_t size = 0;
+  for (const char c : text) {
+    const bool blank = c == ' ' || (c >= '\t' && c <= '\r');
+    const bool control = (c >= 0 && c < ' ') || c == 0x7F;
+    if (what.clean && control && c != '\t' && c != '\n' && c != '\r') continue;
+    const bool upper = what.lower_case && c >= 'A' && c <= 'Z';
+    text[size++] = what.clean && blank ? ' ' : static_cast<char>(upper ? c - 'A' + 'a' : c);
+  }
+  text.resize(size);
+}
+
+}  // namespace detail
+
 TENON_INLINE TextStep clean_for_bert(BertCleaning what) {
   need_unicode("BERT's normalizer");
   return [what](std::string& text) {
+    const auto ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+    if (std::all_of(text.begin(), text.end(), ascii)) {
+      detail::clean_ascii_for_bert(text, what);
+      return;
+    }
     detail::each_character(text, [&](std::uint32_t code, std::string& out) {
       if (what.clean) {
         const bool blank = code == '\t' || code == '\n' || code == '\r';

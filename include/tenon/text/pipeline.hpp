@@ -41,9 +41,16 @@ class Pipeline final : public TextAlgorithm {
   SpaceInFront space_in_front() const override { return steps_.space_in_front; }
 
  private:
-  void encode_words(std::string_view text, bool first, bool escaped, WordCache& cache,
-                    std::vector<Token>& out) const;
-  void encode_word(std::string_view word, WordCache& cache, std::vector<Token>& out) const;
+  // Where the words of one stretch go.
+  struct Sink {
+    bool escaped;
+    WordCache& cache;
+    std::vector<Token>& out;
+  };
+  // Takes the steps from `stage` on. What they make of a word depends on nothing around it (but for
+  // `first`), so once words are short the rest is done word by word, and remembered.
+  void encode_words(std::string_view text, bool first, std::size_t stage, const Sink& sink) const;
+  void encode_word(std::string_view word, bool first, std::size_t stage, const Sink& sink) const;
 
   PipelineSteps steps_;
   SpecialMatcher specials_;

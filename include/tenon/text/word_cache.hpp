@@ -17,14 +17,15 @@ class WordCache {
  public:
   static constexpr std::size_t longest_word = 64;
 
-  // Appends the ids of the word when they are known.
-  bool find(std::string_view word, std::vector<Token>& out) {
-    hash_ = hash_of(word);
+  // Appends the ids of the word when they are known. The same text may stand for different ids at
+  // different stages of a pipeline.
+  bool find(std::string_view word, std::size_t stage, std::vector<Token>& out) {
+    const std::uint64_t hash = hash_of(word, stage);
     if (slots_.empty()) return false;
     for (std::size_t i = 0; i < probes; ++i) {
-      const Slot& slot = slots_[(hash_ + i) & (slots_.size() - 1)];
+      const Slot& slot = slots_[(hash + i) & (slots_.size() - 1)];
       if (slot.ids == 0) return false;
-      if (slot.hash != hash_ || slot.size != word.size()) continue;
+      if (slot.hash != hash || slot.stage != stage || slot.size != word.size()) continue;
       if (std::memcmp(text_.data() + slot.text_at, word.data(), word.size()) != 0) continue;
       const Token* ids = ids_.data() + slot.ids_at;
       out.insert(out.end(), ids, ids + slot.ids);
@@ -32,16 +33,21 @@ class WordCache {
     }
     return false;
   }
-  // Remembers ids [from, out.size()) for the word that find() was last asked for.
-  void insert(std::string_view word, const std::vector<Token>& out, std::size_t from) {
+  // Remembers ids [from, out.size()) for a word that find() did not find.
+  void insert(std::string_view word, std::size_t stage, const std::vector<Token>& out,
+              std::size_t from) {
     const std::size_t count = out.size() - from;
     if (count == 0 || count > longest_word) return;
+    const std::uint64_t hash = hash_of(word, stage);
     if (2 * (words_ + 1) > slots_.size()) grow();
     for (std::size_t i = 0; i < probes; ++i) {
-      Slot& slot = slots_[(hash_ + i) & (slots_.size() - 1)];
+      Slot& slot = slots_[(hash + i) & (slots_.size() - 1)];
       if (slot.ids != 0) continue;
-      slot = {hash_, static_cast<std::uint32_t>(text_.size()),
-              static_cast<std::uint32_t>(ids_.size()), static_cast<std::uint16_t>(word.size()),
+      slot = {hash,
+              static_cast<std::uint32_t>(text_.size()),
+              static_cast<std::uint32_t>(ids_.size()),
+              static_cast<std::uint32_t>(stage),
+              static_cast<std::uint16_t>(word.size()),
               static_cast<std::uint16_t>(count)};
       text_ += word;
       ids_.insert(ids_.end(), out.begin() + static_cast<std::ptrdiff_t>(from), out.end());
@@ -55,11 +61,12 @@ class WordCache {
   struct Slot {
     std::uint64_t hash = 0;
     std::uint32_t text_at = 0, ids_at = 0;
+    std::uint32_t stage = 0;
     std::uint16_t size = 0, ids = 0;  // no ids: vacant
   };
 
-  static std::uint64_t hash_of(std::string_view word) {
-    std::uint64_t hash = word.size() * 0x9E3779B97F4A7C15;
+  static std::uint64_t hash_of(std::string_view word, std::size_t stage) {
+    std::uint64_t hash = (word.size() + 256 * stage) * 0x9E3779B97F4A7C15;
     const char* at = word.data();
     std::size_t left = word.size();
     for (; left >= 8; at += 8, left -= 8) mix(hash, at, 8);
@@ -98,7 +105,6 @@ class WordCache {
   std::string text_;
   std::vector<Token> ids_;
   std::size_t words_ = 0;
-  std::uint64_t hash_ = 0;
 };
 
 }  // namespace tenon::inline TENON_ABI
