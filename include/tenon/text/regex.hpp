@@ -43,8 +43,8 @@ class Regex {
    private:
     int retry(std::string_view text, std::size_t from);
 
-    const Regex& regex_;
-    void *data_ = nullptr, *context_ = nullptr, *stack_ = nullptr;
+    [[maybe_unused]] const Regex& regex_;
+    [[maybe_unused]] void *data_ = nullptr, *context_ = nullptr, *stack_ = nullptr;
   };
 
   // The expression in PCRE2's dialect.
