@@ -26,6 +26,8 @@ class OnigurumaToPcre2 {
         character_class();
       } else if (c == '(' && starts("?")) {
         group();
+      } else if (c == '(' && starts("*")) {
+        refuse("(*");
       } else if (c == '{' && starts(",")) {
         refuse("{,n}");
       } else {
@@ -143,21 +145,22 @@ class OnigurumaToPcre2 {
     put(std::string("\\") + ((c == 'P') != negated ? 'P' : 'p'), "{", written, "}");
   }
 
+  // A class inside a class adds its characters to it.
   void character_class() {
     out_ += '[';
     if (starts("^")) out_ += take();
-    bool first = true;
-    for (;; first = false) {
+    int depth = 1;
+    for (bool first = true; depth > 0; first = false) {
       if (rest_.empty()) refuse("a class without its end");
       if (starts("&&")) refuse("an intersection of classes");
       const char c = take();
       if (c == ']') {
         if (first) refuse("an empty class");
-        out_ += c;
-        return;
-      }
-      if (c == '[') {
-        refuse(starts(":") ? "a POSIX class" : "a class inside a class");
+        if (--depth == 0) out_ += c;
+      } else if (c == '[') {
+        if (starts(":") || starts("^") || starts("]"))
+          refuse("a POSIX or negated class inside a class");
+        ++depth;
       } else if (c == '\\') {
         escape(true);
       } else {
