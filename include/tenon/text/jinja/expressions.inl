@@ -217,11 +217,10 @@ TENON_INLINE Value Interpreter::attribute(const Value& value, std::string_view n
     return field != nullptr ? *field : none();
   }
   Value method = find_method(value, name);
-  if (!method.is_undefined()) return method;
-  if (value.is_dict()) {
+  if (method.is_undefined() && value.is_dict()) {
     if (const Value* found = value.dict().find(name)) return *found;
   }
-  return none();
+  return method;
 }
 
 TENON_INLINE Value Interpreter::loop_field(const Value& value, std::string_view name) {

@@ -15,7 +15,7 @@ namespace jinja {
 // fill the memory of the program that reads it.
 struct Limits {
   std::size_t template_bytes = std::size_t{1} << 20;
-  std::size_t output_bytes = std::size_t{1} << 26;
+  std::size_t output_bytes = std::size_t{1} << 24;
   std::size_t made_bytes = std::size_t{1} << 28;  // of all values that come to be, freed or not
   std::size_t steps = 5'000'000;                  // nodes evaluated
   int depth = 1000;                               // nodes in evaluation at once: recursion

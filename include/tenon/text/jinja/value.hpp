@@ -92,7 +92,8 @@ class Value {
       data_;
 };
 
-// The same value with every string in it marked as a user's, keys included.
+// The same value with every string in it marked as a user's, keys included. RequestError for more
+// than 100 levels.
 Value user_text(const Value& value);
 
 // How a list came to be decides what Python lets one do with it.

@@ -106,21 +106,29 @@ TENON_INLINE std::string Value::to_json() const {
   }
 }
 
-TENON_INLINE Value user_text(const Value& value) {
+namespace detail {
+inline Value user_text(const Value& value, int level) {
+  if (level > most_levels) {
+    fail<RequestError>("a value for a template must have at most ", most_levels,
+                       " levels, this one has more; make it flatter");
+  }
   if (value.is_text()) return TaggedText(std::string(value.text().view()), true);
   if (value.is_list()) {
     std::vector<Value> items;
     items.reserve(value.list().size());
-    for (const Value& item : value.list().items()) items.push_back(user_text(item));
+    for (const Value& item : value.list().items()) items.push_back(user_text(item, level + 1));
     return List(std::move(items), value.list().kind());
   }
-  if (value.is_dict()) {
-    Dict dict;
-    for (const auto& [key, item] : value.dict().entries())
-      dict.set(user_text(key), user_text(item));
-    return dict;
-  }
-  return value;
+  if (!value.is_dict()) return value;
+  Dict dict;
+  for (const auto& [key, item] : value.dict().entries())
+    dict.set(user_text(key, level + 1), user_text(item, level + 1));
+  return dict;
+}
+}  // namespace detail
+
+TENON_INLINE Value user_text(const Value& value) {
+  return detail::user_text(value, 0);
 }
 
 TENON_INLINE Dict::Dict(std::initializer_list<Entry> entries) {

@@ -1,3 +1,4 @@
+#include "tenon/text/chat.inl"
 #include "tenon/text/jinja/arithmetic.inl"
 #include "tenon/text/jinja/interpreter.inl"
 #include "tenon/text/jinja/json.inl"
