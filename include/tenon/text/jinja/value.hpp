@@ -140,6 +140,7 @@ class Dict {
   // ValueError for a list or dict as key.
   const Value* find(const Value& key) const;
   const Value* find(std::string_view key) const;
+  const Value* find(const char* key) const { return find(std::string_view(key)); }
   void set(Value key, Value value);
   Dict copy() const;
 
