@@ -94,10 +94,10 @@ TENON_INLINE Value Interpreter::call_function(std::string_view name, const Argum
             message("range() takes whole numbers, this is ", type_name(arguments.values[i]))};
       parts[count == 1 ? 1 : i] = *n;
     }
-    constexpr std::int64_t far = std::int64_t{1} << 40;
+    constexpr std::int64_t bound = std::int64_t{1} << 40;
     constexpr double most = 100'000;  // as in the sandbox of Jinja
     if (parts[2] == 0) throw ValueError{"the step of range() must not be 0"};
-    for (std::int64_t& part : parts) part = (std::clamp)(part, -far, far);
+    for (std::int64_t& part : parts) part = (std::clamp)(part, -bound, bound);
     if (static_cast<double>(parts[1] - parts[0]) / static_cast<double>(parts[2]) > most)
       throw ValueError{"range() gives at most 100000 numbers"};
     std::vector<Value> items;

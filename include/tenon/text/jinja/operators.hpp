@@ -18,7 +18,7 @@ struct Limits {
   std::size_t output_bytes = std::size_t{1} << 24;
   std::size_t made_bytes = std::size_t{1} << 28;  // of all values that come to be, freed or not
   std::size_t steps = 5'000'000;                  // nodes evaluated
-  int depth = 1000;                               // nodes in evaluation at once: recursion
+  int depth = 600;  // nodes in evaluation at once: recursion, some 300 KB of stack
 };
 
 // Counts what a rendering takes against its limits; ValueError when one is reached.

@@ -77,8 +77,8 @@ inline std::optional<std::int64_t> slice_part(const Value& value) {
   if (!n)
     throw ValueError{
         message("the parts of a slice must be whole numbers, one is ", type_name(value))};
-  constexpr std::int64_t far = std::int64_t{1} << 60;
-  return (std::clamp)(*n, -far, far);
+  constexpr std::int64_t bound = std::int64_t{1} << 60;
+  return (std::clamp)(*n, -bound, bound);
 }
 
 }  // namespace detail
