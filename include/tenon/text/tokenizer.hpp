@@ -17,10 +17,18 @@
 
 namespace tenon::inline TENON_ABI {
 
+// Bytes [from, to) of a text.
+struct TextRange {
+  std::size_t from = 0, to = 0;
+};
+
 struct EncodeOptions {
   std::optional<bool> bos = {};  // put the start id in front; by default what the file says
   std::optional<bool> eos = {};  // put the end id behind; by default what the file says
   bool parse_special = false;    // turn the text of control pieces into their ids
+  // Bytes in which parse_special does not hold, in order and apart: text of users within that of a
+  // template. A control piece must lie outside all of them.
+  std::span<const TextRange> plain = {};
 };
 
 struct DecodeOptions {
@@ -107,6 +115,8 @@ class Tokenizer {
                          std::vector<Token>& ids);
   static Token need(std::optional<Token> id, std::string_view role, std::string_view option);
   void check(Token id) const;
+  std::vector<SpecialMatcher::Match> find_special(std::string_view text,
+                                                  const EncodeOptions& options) const;
 
   std::shared_ptr<const Parts> parts_;
   std::vector<Token> ends_;

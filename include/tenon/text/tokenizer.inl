@@ -54,7 +54,7 @@ TENON_INLINE std::vector<Token> Tokenizer::encode(std::string_view text,
   std::size_t at = 0;
   WordCache cache;
   Stretch stretch{{}, true, options.parse_special};
-  for (const SpecialMatcher::Match& match : parts_->specials.find(text, options.parse_special)) {
+  for (const SpecialMatcher::Match& match : find_special(text, options)) {
     stretch.text = text.substr(at, match.at - at);
     parts_->algorithm->encode(stretch, cache, ids);
     stretch.first = false;
@@ -65,6 +65,43 @@ TENON_INLINE std::vector<Token> Tokenizer::encode(std::string_view text,
   parts_->algorithm->encode(stretch, cache, ids);
   add_around(options.eos, parts_->after, eos(), "end", "eos", ids);
   return ids;
+}
+
+// Control pieces are looked for between the plain ranges only, each stretch as if it stood alone: a
+// user's text right behind a piece can neither lengthen nor suppress it. User-defined pieces are
+// then looked for in all that is left.
+TENON_INLINE std::vector<SpecialMatcher::Match> Tokenizer::find_special(
+    std::string_view text, const EncodeOptions& options) const {
+  using Match = SpecialMatcher::Match;
+  if (!options.parse_special || options.plain.empty())
+    return parts_->specials.find(text, options.parse_special);
+  std::vector<Match> control, matches;
+  const auto add = [&](std::size_t from, std::size_t to, bool parse, std::vector<Match>& found) {
+    if (from >= to) return;
+    for (Match match : parts_->specials.find(text.substr(from, to - from), parse)) {
+      match.at += from;
+      if (!parse || kind(match.id) != TokenKind::user_defined) found.push_back(match);
+    }
+  };
+  std::size_t at = 0;
+  for (const TextRange& range : options.plain) {
+    if (range.from < at || range.to < range.from || range.to > text.size()) {
+      fail<TokenizerError>(
+          "EncodeOptions::plain must be ranges of the text in order and apart, one is ", range.from,
+          " to ", range.to, " in a text of ", text.size(), " bytes; correct it");
+    }
+    add(at, range.from, true, control);
+    at = range.to;
+  }
+  add(at, text.size(), true, control);
+  at = 0;
+  for (const Match& match : control) {
+    add(at, match.at, false, matches);
+    matches.push_back(match);
+    at = match.at + match.size;
+  }
+  add(at, text.size(), false, matches);
+  return matches;
 }
 
 TENON_INLINE std::string Tokenizer::decode(std::span<const Token> ids,
