@@ -2,8 +2,9 @@
 // IQ3_S of GGUF (ggml type 21): four magnitudes at a time are a point of a lattice of 512.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "encode_blocks.hpp"
 #include "k_quants.hpp"
@@ -47,8 +48,8 @@ inline int iq3_s_magnitude(int point, int place) {
 
 // half d; 64 low bytes of the 9-bit points; 8 bytes of their ninth bits; 32 of signs; 4 of scale
 // nibbles s, one for 32 values: x = d (2 s + 1) (+-magnitude). The encoder tries a few scales for
-// each group and takes for every four values the nearest point, by going through all of them: exact
-// for its scale, and slow. A super-block it cannot express (see beyond_blocks) becomes NaN.
+// each group and takes for every four values the nearest of the points around. A super-block it
+// cannot express (see beyond_blocks) becomes NaN.
 struct IQ3_S {
   static constexpr std::string_view name = "iq3_s";
   static constexpr int ggml_type = 21;
@@ -108,28 +109,49 @@ struct IQ3_S {
     }
   }
 
-  // The point nearest to four magnitudes in units of the scale: least sum of p^2 - 2 p m.
-  static int nearest_point(const float* units) {
-    static const auto points = [] {
-      std::array<std::array<float, detail::iq3_s_count>, 4> all{};
+  // For each of the 8^4 corners (digits as in the points) the points nearest to it, nearest first.
+  static constexpr std::size_t candidates = 8;
+  using Neighbours = std::array<std::array<std::uint16_t, candidates>, 4096>;
+  static Neighbours find_neighbours() {
+    Neighbours all{};
+    for (std::size_t corner = 0; corner < all.size(); ++corner) {
+      std::array<std::pair<int, std::uint16_t>, detail::iq3_s_count> distances;
       for (int p = 0; p < detail::iq3_s_count; ++p) {
+        int distance = 0;
         for (int place = 0; place < 4; ++place) {
-          all[static_cast<std::size_t>(place)][static_cast<std::size_t>(p)] =
-              static_cast<float>(detail::iq3_s_magnitude(p, place));
+          const int digit = static_cast<int>(corner >> (3 * place) & 7);
+          const int off = 2 * digit + 1 - detail::iq3_s_magnitude(p, place);
+          distance += off * off;
         }
+        distances[static_cast<std::size_t>(p)] = {distance, static_cast<std::uint16_t>(p)};
       }
-      return all;
-    }();
-    float distances[detail::iq3_s_count] = {};
-    for (std::size_t place = 0; place < 4; ++place) {
-      const float twice = 2 * units[place];
-      for (std::size_t p = 0; p < detail::iq3_s_count; ++p) {
-        const float m = points[place][p];
-        distances[p] += detail::product(m, m - twice);
+      std::partial_sort(distances.begin(), distances.begin() + candidates, distances.end());
+      for (std::size_t i = 0; i < candidates; ++i) all[corner][i] = distances[i].second;
+    }
+    return all;
+  }
+  // Of the points near the corner next to four magnitudes, in units of the scale, the nearest.
+  static int nearest_point(const float* units) {
+    static const Neighbours neighbours = find_neighbours();
+    std::size_t corner = 0;
+    for (int place = 0; place < 4; ++place) {
+      const auto digit = static_cast<std::size_t>((std::min)(0.5f * units[place], 7.0f));
+      corner |= digit << (3 * place);
+    }
+    int best = 0;
+    float least = std::numeric_limits<float>::infinity();
+    for (const std::uint16_t point : neighbours[corner]) {
+      float distance = 0;
+      for (int place = 0; place < 4; ++place) {
+        const float off = units[place] - static_cast<float>(detail::iq3_s_magnitude(point, place));
+        distance += detail::product(off, off);
+      }
+      if (distance < least) {
+        least = distance;
+        best = point;
       }
     }
-    return static_cast<int>(std::min_element(distances, distances + detail::iq3_s_count) -
-                            distances);
+    return best;
   }
   // The points of 32 values for a scale, and the least squares of scale and points.
   static detail::ScaleFit fit(const float* x, float inverse, int* points) {
