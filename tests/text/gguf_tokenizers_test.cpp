@@ -1,5 +1,7 @@
 // The tokenizers of GGUF files besides SentencePiece BPE: ids that llama.cpp gave for the same
 // vocabularies, and what the formats say where it gave none.
+#include <tenon/core/utf8.hpp>
+
 #include <random>
 #include <string>
 #include <vector>

@@ -234,7 +234,7 @@ TEST_CASE("row 30: a piece of a megabyte in each format") {
   CHECK(contains(load_error(unigram), "at most 1024 bytes, it has the score -1 and 1000000 bytes"));
 }
 
-TEST_CASE("row 24: ids of pieces that do not exist") {
+TEST_CASE("row 32: ids of pieces that do not exist") {
   const Tokenizer tokenizer = load(small());
   for (const Token id : {-1, 7, 1 << 30, INT32_MAX}) {
     CHECK(contains(message_of<TokenizerError>([&] {

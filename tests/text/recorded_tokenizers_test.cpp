@@ -1,5 +1,6 @@
 // Tokenizers trained on our own stories, and what other implementations made of 230 hostile texts:
 // see data/tokenizers/record.py.
+#include <tenon/core/utf8.hpp>
 #include <tenon/text/published_splits.hpp>
 #include <tenon/text/splits.hpp>
 
