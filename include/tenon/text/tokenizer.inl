@@ -50,18 +50,27 @@ TENON_INLINE std::vector<Token> Tokenizer::encode(std::string_view text,
 
 // Control pieces are looked for between the plain ranges only, each stretch as if it stood alone: a
 // user's text right behind a piece can neither lengthen nor suppress it. User-defined pieces are
-// then looked for in all that is left.
+// then looked for in all that is left; one that ends texts (some files call such pieces so) is no
+// piece where a user's text touches it.
 TENON_INLINE std::vector<SpecialMatcher::Match> Tokenizer::find_special(
     std::string_view text, const EncodeOptions& options) const {
   using Match = SpecialMatcher::Match;
   if (!options.parse_special || options.plain.empty())
     return parts_->specials.find(text, options.parse_special);
+  const auto touches_plain = [&](const Match& match) {
+    const auto range =
+        std::upper_bound(options.plain.begin(), options.plain.end(), match.at,
+                         [](std::size_t place, const TextRange& r) { return place < r.to; });
+    return range != options.plain.end() && range->from < match.at + match.size;
+  };
   std::vector<Match> control, matches;
   const auto add = [&](std::size_t from, std::size_t to, bool parse, std::vector<Match>& found) {
     if (from >= to) return;
     for (Match match : parts_->specials.find(text.substr(from, to - from), parse)) {
       match.at += from;
-      if (!parse || kind(match.id) != TokenKind::user_defined) found.push_back(match);
+      const bool wanted = parse ? kind(match.id) != TokenKind::user_defined
+                                : !is_end(match.id) || !touches_plain(match);
+      if (wanted) found.push_back(match);
     }
   };
   std::size_t at = 0;
