@@ -1,7 +1,6 @@
-// Linear leaves on the matrix unit of x86 (AMX), for more than two groups of tokens of a
-// block format: it multiplies sixteen tokens by sixteen rows at a time in integers, the vector
-// units then do the same float steps on the same dot products as everywhere. Few tokens stay with
-// the vector units.
+// Linear leaves on the matrix unit of x86 (AMX), for several tokens of a block format: it
+// multiplies sixteen tokens by sixteen rows at a time in integers, the vector units then do the
+// same float steps on the same dot products as everywhere. Few tokens stay with the vector units.
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -32,28 +31,38 @@ template <int Tile>
 TENON_AMX __attribute__((always_inline)) inline void store_tile(void* to, Dim stride) {
   asm volatile("tilestored %%tmm%c0, (%1,%2,1)" : : "i"(Tile), "r"(to), "r"(stride) : "memory");
 }
-// to = tokens times weights, signed bytes by signed bytes.
+// to += tokens times weights, signed bytes by signed bytes.
 template <int To, int Tokens, int Weights>
 TENON_AMX __attribute__((always_inline)) inline void multiply_tiles() {
-  asm volatile(
-      "tilezero %%tmm%c0\n\t"
-      "tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0"
-      :
-      : "i"(To), "i"(Tokens), "i"(Weights));
+  asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(To), "i"(Tokens), "i"(Weights));
 }
 TENON_AMX inline void release_tiles() {
   asm volatile("tilerelease");
 }
 
+// Where the integer sums of a tile start (see streamed_tile in int8_leaves.inl). Loaded, and not
+// TILEZERO: on Sapphire Rapids a product after that one waits until the product before it is done.
+struct TileStart {
+  alignas(64) std::int32_t sums[16][16];
+};
+inline constexpr TileStart tile_start = [] {
+  TileStart start{};
+  for (auto& row : start.sums) {
+    for (std::int32_t& sum : row) sum = avx512vnni::integral_bits;
+  }
+  return start;
+}();
+
 // Units [first, first + count) of a row tile as the tile registers read them: signed quants
-// [units][8][64], k ascending, and floats [units][scales][scale (, minimum)][16].
+// [units][8][64], k ascending, and floats [units][scales][scale, -integral scale (, minimum)][16].
 template <BlockKind Kind>
-inline constexpr Dim scale_floats = (Kind.minima ? 2 : 1) * tile_rows;
+inline constexpr Dim scale_floats = (Kind.minima ? 3 : 2) * tile_rows;
 template <class F>
 TENON_AMX inline void lay_out(const TileWeights& from, Dim first, Dim count, std::byte* bytes,
                               float* floats) {
   using avx512::store;
   constexpr BlockKind kind = TileLayout<F>::kind;
+  const auto minus_integral = avx512::broadcast(-avx512vnni::integral);
   const __m512i offset = _mm512_set1_epi8(static_cast<char>(TileLayout<F>::offset));
   for (Dim u = first; u < first + count; ++u) {
     TENON_UNROLL
@@ -62,83 +71,101 @@ TENON_AMX inline void lay_out(const TileWeights& from, Dim first, Dim count, std
       _mm512_store_si512(bytes, _mm512_sub_epi8(q, offset));
     }
     for (int s = 0; s < kind.scales; ++s, floats += scale_floats<kind>) {
-      // A scale that is not finite becomes NaN, as the vector units' arithmetic makes of it.
       const auto d = avx512vnni::scales_at<F>(from.scales, u, s);
-      store(floats, add(d, sub(d, d)));
-      if constexpr (kind.minima) store(floats + 16, avx512vnni::minima_at<F>(from.scales, u, s));
+      store(floats, d);
+      store(floats + 16, mul(d, minus_integral));
+      if constexpr (kind.minima) store(floats + 32, avx512vnni::minima_at<F>(from.scales, u, s));
     }
   }
 }
 
-// How a group of tokens meets the weights of a cut in tile registers: 0 to 3 hold dot products
-// [tokens][16] of a row tile each, 4 the tokens [count][k], 5 to 7 weights [k / 4][16][4], k being
-// what shares a scale. Dot products of some scales at a time wait in memory for the float steps,
-// because the two units take turns anyway and a store needs time to be read again.
-template <BlockKind Kind>
+// The next cut of the weights, asked for piece by piece while this one computes.
+struct Upcoming {
+  const LinearTile* tiles;
+  int count;
+  Dim at, end, step;  // bytes of each tile's values
+  void fetch_part() {
+    if (at >= end) return;
+    for (int r = 0; r < count; ++r) {
+      for (Dim i = 0; i < step; i += 64) avx512::fetch(tiles[r].weights.values, at + i);
+    }
+    at += step;
+  }
+};
+
+// How a group of tokens meets the weights of a cut in tile registers: 0 and 1 hold dot products
+// [tokens][16] of a row tile each, 2 the tokens [count][k], 3 weights [k / 4][16][4], k being what
+// shares a scale. There are eight registers, but two threads of a core share those that stand
+// behind them, and where both use all the products wait for one another. Dot products of some
+// scales at a time wait in memory for the float steps, because the matrix and the vector units take
+// turns anyway and a store needs time to be read again. `Huge` scales make -integral scale
+// infinite.
+template <BlockKind Kind, bool Huge>
 class MatrixTiles {
  public:
   // sums [count][R][16] += x times `units` units of R row tiles, each [bytes], [floats] of lay_out.
   template <int R>
   TENON_AMX void multiply(const std::byte* const* bytes, const float* const* floats,
-                          const QuantizedGroup& x, Dim units, float* sums) {
+                          const QuantizedGroup& x, Dim units, float* sums, Upcoming& next) {
     if (x.count != shaped_for_) shape(x.count);
     const Dim scales = units * Kind.scales;
+    constexpr int at_once = 8 / R;
     Dim s = 0;
-    for (; s + at_once <= scales; s += at_once) some<R, at_once>(bytes, floats, x, s, sums);
-    for (; s < scales; ++s) some<R, 1>(bytes, floats, x, s, sums);
+    for (; s + at_once <= scales; s += at_once) some<R, at_once>(bytes, floats, x, s, sums, next);
+    for (; s < scales; ++s) some<R, 1>(bytes, floats, x, s, sums, next);
   }
 
  private:
-  static constexpr int at_once = 4;
   static constexpr int k = 32 / Kind.scales;
 
   TENON_AMX void shape(Dim tokens) {
     TileShapes shapes;
-    for (int t = 0; t < 8; ++t) {
-      shapes.row_bytes[t] = t == 4 ? k : 64;
-      shapes.rows[t] = static_cast<std::uint8_t>(t <= 4 ? tokens : k / 4);
+    for (int t = 0; t < 4; ++t) {
+      shapes.row_bytes[t] = t == 2 ? k : 64;
+      shapes.rows[t] = static_cast<std::uint8_t>(t <= 2 ? tokens : k / 4);
     }
     load_shapes(shapes);
     shaped_for_ = tokens;
   }
 
-  // Stores what register C holds of the turn before, and multiplies the tokens by these weights.
-  template <int C, int W>
-  TENON_AMX __attribute__((always_inline)) static void turn(int i, int turns,
-                                                            const std::byte* weights,
-                                                            std::int32_t* before) {
-    if (i < turns) load_tile<W>(weights, 64);
-    if (i > 0) store_tile<C>(before, 64);
-    if (i < turns) multiply_tiles<C, 4, W>();
+  // Multiplies the tokens by the weights of one scale of a row tile, in register C. What that held
+  // of two turns before is stored only now: then it is done, and the store runs beside this one.
+  template <int C>
+  TENON_AMX __attribute__((always_inline)) static void turn(const std::byte* weights, int number,
+                                                            float* dots) {
+    load_tile<3>(weights, 64);
+    if (number >= 2) store_tile<C>(dots + (number - 2) * 256, 64);
+    load_tile<C>(tile_start.sums, 64);
+    multiply_tiles<C, 2, 3>();
   }
 
   // Scales [s, s + S) of the cut: per scale and row tile 16 dot instructions of the matrix unit's
-  // time, and per output 3 (with minima 4) steps of the vector units.
+  // time, and per output 2 (with minima 3) steps of the vector units.
   template <int R, int S>
   TENON_AMX void some(const std::byte* const* bytes, const float* const* floats,
-                      const QuantizedGroup& x, Dim s, float* sums) {
-    alignas(64) std::int32_t dots[S * R * 256];  // [S][R][tokens][16]
-    for (int i = 0; i <= S; ++i) {
-      // A tile's store waits until its register is needed again: then the product is done, and the
-      // store runs beside the next ones.
-      std::int32_t* before = dots + (i > 0 ? i - 1 : 0) * R * 256;
-      const Dim at = (s + i) * k;
-      if (i < S) load_tile<4>(x.values + at / 32 * 32 * x.count + at % 32, 32);
-      turn<0, 5>(i, S, bytes[0] + at * 16, before);
-      if constexpr (R > 1) turn<1, 6>(i, S, bytes[1] + at * 16, before + 256);
-      if constexpr (R > 2) {
-        turn<2, 7>(i, S, bytes[2] + at * 16, before + 512);
-        turn<3, 5>(i, S, bytes[3] + at * 16, before + 768);
-      }
-    }
-    __m512 d[S * R], m[Kind.minima ? S * R : 1];
+                      const QuantizedGroup& x, Dim s, float* sums, Upcoming& next) {
+    constexpr Dim stride = scale_floats<Kind>;
+    const __m512 integral = _mm512_set1_ps(avx512vnni::integral);
+    alignas(64) float dots[S * R * 256];  // [S][R][tokens][16], each plus `integral`
     TENON_UNROLL
     for (int i = 0; i < S * R; ++i) {
-      const float* own = floats[i % R] + (s + i / R) * scale_floats<Kind>;
-      d[i] = _mm512_loadu_ps(own);
-      if constexpr (Kind.minima) m[i] = _mm512_loadu_ps(own + 16);
+      const Dim at = (s + i / R) * k;
+      if (i % R == 0) load_tile<2>(x.values + at / 32 * 32 * x.count + at % 32, 32);
+      const std::byte* weights = bytes[i % R] + at * 16;
+      if (i % 2 == 0) turn<0>(weights, i, dots);
+      if (i % 2 == 1) turn<1>(weights, i, dots);
     }
+    constexpr int last = S * R - 1;
+    if constexpr (last > 0) store_tile<(last - 1) % 2>(dots + (last - 1) * 256, 64);
+    store_tile<last % 2>(dots + last * 256, 64);
+    const float* own[R];
+    TENON_UNROLL
+    for (int r = 0; r < R; ++r) own[r] = floats[r] + s * stride;
+    __m512 d[S * R];
+    TENON_UNROLL
+    for (int i = 0; i < S * R; ++i) d[i] = _mm512_load_ps(own[i % R] + i / R * stride);
     for (Dim t = 0; t < x.count; ++t) {
+      next.fetch_part();
       float* y = sums + t * R * 16;
       __m512 acc[R];
       TENON_UNROLL
@@ -149,16 +176,23 @@ class MatrixTiles {
         const float dx = x.scales[at];
         TENON_UNROLL
         for (int r = 0; r < R; ++r) {
-          const __m512 dot =
-              _mm512_cvtepi32_ps(_mm512_load_si512(dots + ((i * R + r) * 16 + t) * 16));
-          acc[r] = _mm512_fmadd_ps(_mm512_mul_ps(dot, d[i * R + r]), _mm512_set1_ps(dx), acc[r]);
+          const __m512 dot = _mm512_load_ps(dots + ((i * R + r) * 16 + t) * 16);
+          const __m512 scale = d[i * R + r];
+          __m512 product;
+          if constexpr (Huge) {
+            product = _mm512_mul_ps(_mm512_sub_ps(dot, integral), scale);
+          } else {
+            product = _mm512_fmadd_ps(dot, scale, _mm512_load_ps(own[r] + i * stride + 16));
+          }
+          acc[r] = _mm512_fmadd_ps(product, _mm512_set1_ps(dx), acc[r]);
         }
         if constexpr (Kind.minima) {
           const auto half = static_cast<int>((s + i) % Kind.scales);
           const float weight = dx * static_cast<float>(avx512vnni::sum_of<Kind>(x, at, half));
           TENON_UNROLL
           for (int r = 0; r < R; ++r) {
-            acc[r] = _mm512_fmadd_ps(m[i * R + r], _mm512_set1_ps(weight), acc[r]);
+            const __m512 minimum = _mm512_load_ps(own[r] + i * stride + 32);
+            acc[r] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(weight), acc[r]);
           }
         }
       }
@@ -171,11 +205,16 @@ class MatrixTiles {
 };
 
 // Any number of tokens times at most R row tiles. The weights of `cut` units are laid out once and
-// stay in the first-level cache for a pass of tokens, whose sums wait in the second.
-inline constexpr Dim cut = 8, pass = 256;
+// stay in the first-level cache for a pass of tokens, whose sums wait in the second. That cache is
+// to hold everything: 8 KiB of quants and as much of dot products are much if two threads share it.
+inline constexpr Dim cut = 4, pass = 256;
+// Up to here laying the weights out is not worth it.
+inline constexpr Dim few_tokens = 8;
+template <class F>
+using TilesOf = MatrixTiles<TileLayout<F>::kind, TileLayout<F>::code == QuantCode::e2m1>;
 template <class F, int R>
-TENON_AMX inline void gemm(MatrixTiles<TileLayout<F>::kind>& unit, const LinearTile* tiles,
-                           int count, const LinearRows& rows) {
+TENON_AMX inline void gemm(TilesOf<F>& unit, const LinearTile* tiles, int count,
+                           const LinearRows& rows) {
   if constexpr (R > 1) {
     if (count <= R / 2) return gemm<F, R / 2>(unit, tiles, count, rows);
   }
@@ -202,15 +241,14 @@ TENON_AMX inline void gemm(MatrixTiles<TileLayout<F>::kind>& unit, const LinearT
                      float_panel + r * floats_room);
         }
       }
+      Upcoming next{tiles, count, (u + cut) * unit_bytes,
+                    (std::min)(u + 2 * cut, units) * unit_bytes,
+                    round_up(ceil_div(cut * unit_bytes, tokens), Dim{64})};
       for (Dim t = 0; t < tokens; t += QuantizedGroup::most) {
         const Dim together = (std::min)(QuantizedGroup::most, tokens - t);
-        if (u + cut < units) {
-          avx512::prefetch_part(tiles, count, (u + cut) * unit_bytes, cut * unit_bytes,
-                                t / QuantizedGroup::most, ceil_div(tokens, QuantizedGroup::most));
-        }
         unit.template multiply<R>(bytes, floats,
                                   rows.quantized.group(t0 + t, together).from_block(u), depth,
-                                  sums + t * R * 16);
+                                  sums + t * R * 16, next);
       }
     }
     for (Dim t = 0; t < tokens; ++t) {
@@ -221,12 +259,15 @@ TENON_AMX inline void gemm(MatrixTiles<TileLayout<F>::kind>& unit, const LinearT
 
 template <class F>
 TENON_AMX inline void linear_int8(const LinearTile* tiles, int count, const LinearRows& rows) {
-  // Laying the weights out is not worth it for few tokens.
-  if (rows.tokens <= 2 * QuantizedGroup::most) {
+  if (rows.tokens <= few_tokens) {
     return avx512vnni::linear_int8<F>(tiles, count, rows);
   }
-  MatrixTiles<TileLayout<F>::kind> unit;
-  for (; count > 0; tiles += 4, count -= 4) gemm<F, 4>(unit, tiles, (std::min)(count, 4), rows);
+  TilesOf<F> unit;
+  // With few tokens the weights pass through once, so less of them at a time leaves more room.
+  const int at_once = rows.tokens <= 2 * QuantizedGroup::most ? 2 : 4;
+  for (; count > 0; tiles += at_once, count -= at_once) {
+    gemm<F, 4>(unit, tiles, (std::min)(count, at_once), rows);
+  }
   release_tiles();
 }
 

@@ -14,6 +14,16 @@ template <class F>
 inline constexpr std::int32_t kept_offset =
     TileLayout<F>::kind.wide&& ByteDot::signs_wide ? 0 : TileLayout<F>::offset;
 
+// Scales arrive in lines of their own: bytes of some units' scales, one line or more, and the
+// units.
+template <class F>
+inline constexpr Dim scale_bytes_a_unit =
+    TileLayout<F>::scale_bytes* TileLayout<F>::unit_bytes / TileLayout<F>::value_bytes;
+template <class F>
+inline constexpr Dim scale_units = (std::max)(Dim{1}, 64 / scale_bytes_a_unit<F>);
+template <class F>
+inline constexpr Dim scale_line = scale_units<F>* scale_bytes_a_unit<F>;
+
 // The sum of the activations that share scale `s` of a unit.
 template <BlockKind Kind>
 TENON_LEAF inline __attribute__((always_inline)) std::int32_t sum_of(const QuantizedGroup& x,
@@ -85,6 +95,9 @@ TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const Q
       }
       TENON_UNROLL
       for (int r = 0; r < R; ++r) {
+        if (N == 1 && s == 0 && u % scale_units<F> == 0) {
+          fetch(scales[r], u / scale_units<F> * scale_line<F> + stream_ahead / 4);
+        }
         const F32x16 d = scales_at<F>(scales[r], u, s);
         const F32x16 back = mul(d, broadcast(-integral));
         F32x16 minimum;
