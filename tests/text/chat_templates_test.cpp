@@ -214,6 +214,24 @@ TEST_CASE("a piece that ends texts comes from the template only, whatever its ki
   CHECK(tokenizer.decode(ids) == "a<end>b<end><end><end>");
 }
 
+TEST_CASE("control pieces that are looked for in normalized text are none in a user's") {
+  Metadata metadata;
+  metadata.set("tokenizer.huggingface.json", R"({"added_tokens": [{"id": 3, "content": "<e>",
+    "single_word": false, "lstrip": false, "rstrip": false, "normalized": true, "special": true}],
+    "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null,
+    "model": {"type": "BPE", "vocab": {"<": 0, "e": 1, ">": 2, "<e>": 3}, "merges": []}})");
+  const std::string missing = message_of<LoadError>([&] { Tokenizer::from(metadata); });
+  if (contains(missing, "tenon::text")) {
+    WARN("SKIPPED: tenon was built without tenon::text");
+    return;
+  }
+  const Tokenizer tokenizer = Tokenizer::from(metadata);
+  const std::vector<TextSegment> written = {{"e<e>", true}};
+  CHECK(chat_ids(tokenizer, written) == Ids{1, 3});
+  const std::vector<TextSegment> typed = {{"e", true}, {"<e>", false}};
+  CHECK(chat_ids(tokenizer, typed) == Ids{1, 0, 1, 2});
+}
+
 TEST_CASE("one start token, whoever writes it") {
   Metadata metadata = metadata_of(chat_pieces());
   metadata.set("tokenizer.ggml.add_space_prefix", false);
