@@ -6,18 +6,15 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/io/replace_file.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/text/chat.hpp>
 #include <tenon/zoo/registry.hpp>
 #include <utility>
 #include <vector>
-#if __has_include(<tenon/io/checkpoint.hpp>)
-#include <tenon/io/checkpoint.hpp>
-#endif
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
@@ -55,14 +52,6 @@ bool terminal() {
   return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
 #else
   return false;
-#endif
-}
-
-std::unique_ptr<const tenon::TensorSource> open_model(const std::string& path) {
-#if __has_include(<tenon/io/checkpoint.hpp>)
-  return tenon::open_checkpoint(path);
-#else
-  return std::make_unique<const tenon::Gguf>(tenon::Gguf::open(path));
 #endif
 }
 
@@ -314,7 +303,7 @@ void chat(const Options& o) {
     tenon::fail<tenon::RequestError>("--max-tokens must be 0 or more, it is ", o.max_tokens,
                                      "; 0 goes on to the end of the answer");
   tenon::ThreadTeam team(o.threads);
-  const auto file = open_model(o.model);
+  const auto file = tenon::open_checkpoint(o.model);
   const auto tokenizer = tenon::Tokenizer::from(file->metadata());
   auto chat_template = o.template_file.empty()
                            ? tenon::ChatTemplate::from(file->metadata(), tokenizer)

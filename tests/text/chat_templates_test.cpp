@@ -2,6 +2,7 @@
 // type control tokens.
 #include <tenon/text/chat.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -195,6 +196,40 @@ TEST_CASE("control tokens come from the template only") {
   // User-defined pieces are no control tokens; they are found in every text.
   const std::vector<TextSegment> tool = {{"x", true}, {"<tool>", false}};
   CHECK(chat_ids(tokenizer, tool).back() == 262);
+}
+
+TEST_CASE("a piece that ends texts comes from the template only, whatever its kind") {
+  Metadata metadata =
+      metadata_of(chat_pieces() + std::vector<Piece>{{"<end>", 0, TokenKind::user_defined}});
+  metadata.set("tokenizer.ggml.add_space_prefix", false);
+  metadata.set("tokenizer.ggml.eot_token_id", std::uint32_t{266});
+  const Tokenizer tokenizer = Tokenizer::from(metadata);
+  REQUIRE(tokenizer.is_end(266));
+  const std::vector<TextSegment> parts = {
+      {"a<end>", true}, {"b<end><en", false}, {"d><end>", true}};
+  const Ids ids = chat_ids(tokenizer, parts);
+  CHECK(std::count(ids.begin(), ids.end(), 266) == 2);
+  CHECK(ids.at(1) == 266);
+  CHECK(ids.back() == 266);
+  CHECK(tokenizer.decode(ids) == "a<end>b<end><end><end>");
+}
+
+TEST_CASE("control pieces that are looked for in normalized text are none in a user's") {
+  Metadata metadata;
+  metadata.set("tokenizer.huggingface.json", R"({"added_tokens": [{"id": 3, "content": "<e>",
+    "single_word": false, "lstrip": false, "rstrip": false, "normalized": true, "special": true}],
+    "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null,
+    "model": {"type": "BPE", "vocab": {"<": 0, "e": 1, ">": 2, "<e>": 3}, "merges": []}})");
+  const std::string missing = message_of<LoadError>([&] { Tokenizer::from(metadata); });
+  if (contains(missing, "tenon::text")) {
+    WARN("SKIPPED: tenon was built without tenon::text");
+    return;
+  }
+  const Tokenizer tokenizer = Tokenizer::from(metadata);
+  const std::vector<TextSegment> written = {{"e<e>", true}};
+  CHECK(chat_ids(tokenizer, written) == Ids{1, 3});
+  const std::vector<TextSegment> typed = {{"e", true}, {"<e>", false}};
+  CHECK(chat_ids(tokenizer, typed) == Ids{1, 0, 1, 2});
 }
 
 TEST_CASE("one start token, whoever writes it") {

@@ -78,7 +78,7 @@ TENON_INLINE std::vector<TextSegment> ChatTemplate::render(std::span<const Messa
 TENON_INLINE std::vector<Token> chat_ids(const Tokenizer& tokenizer,
                                          std::span<const TextSegment> segments) {
   std::string text;
-  std::vector<TextRange> plain;
+  std::vector<PlainRange> plain;
   for (const TextSegment& segment : segments) {
     const std::size_t from = text.size();
     text += segment.text;

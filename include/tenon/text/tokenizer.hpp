@@ -18,7 +18,7 @@
 namespace tenon::inline TENON_ABI {
 
 // Bytes [from, to) of a text.
-struct TextRange {
+struct PlainRange {
   std::size_t from = 0, to = 0;
 };
 
@@ -28,7 +28,7 @@ struct EncodeOptions {
   bool parse_special = false;    // turn the text of control pieces into their ids
   // Bytes in which parse_special does not hold, in order and apart: text of users within that of a
   // template. A control piece must lie outside all of them.
-  std::span<const TextRange> plain = {};
+  std::span<const PlainRange> plain = {};
 };
 
 struct DecodeOptions {

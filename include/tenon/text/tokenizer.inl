@@ -41,6 +41,16 @@ TENON_INLINE LoadedTokenizer Tokenizer::load(const Metadata& metadata) {
   return load_gguf_tokenizer(metadata);  // which says that the key is missing
 }
 
+namespace detail {
+// Whether one of the ranges, which are in order, holds one of the bytes [from, to).
+inline bool touches(std::span<const PlainRange> ranges, std::size_t from, std::size_t to) {
+  const auto range =
+      std::upper_bound(ranges.begin(), ranges.end(), from,
+                       [](std::size_t place, const PlainRange& r) { return place < r.to; });
+  return range != ranges.end() && range->from < to;
+}
+}  // namespace detail
+
 TENON_INLINE std::vector<Token> Tokenizer::encode(std::string_view text,
                                                   EncodeOptions options) const {
   if (text.size() > most_bytes) {
@@ -54,22 +64,28 @@ TENON_INLINE std::vector<Token> Tokenizer::encode(std::string_view text,
   std::size_t at = 0;
   WordCache cache;
   Stretch stretch{{}, true, options.parse_special};
-  for (const SpecialMatcher::Match& match : find_special(text, options)) {
-    stretch.text = text.substr(at, match.at - at);
+  // A stretch that holds text of users is all plain to the algorithm, which may change it before it
+  // looks for pieces of its own and so cannot tell whose bytes are whose.
+  const auto encode_stretch = [&](std::size_t from, std::size_t to) {
+    stretch.text = text.substr(from, to - from);
+    stretch.parse_special = options.parse_special && !detail::touches(options.plain, from, to);
     parts_->algorithm->encode(stretch, cache, ids);
     stretch.first = false;
+  };
+  for (const SpecialMatcher::Match& match : find_special(text, options)) {
+    encode_stretch(at, match.at);
     ids.push_back(match.id);
     at = match.at + match.size;
   }
-  stretch.text = text.substr(at);
-  parts_->algorithm->encode(stretch, cache, ids);
+  encode_stretch(at, text.size());
   add_around(options.eos, parts_->after, eos(), "end", "eos", ids);
   return ids;
 }
 
 // Control pieces are looked for between the plain ranges only, each stretch as if it stood alone: a
 // user's text right behind a piece can neither lengthen nor suppress it. User-defined pieces are
-// then looked for in all that is left.
+// then looked for in all that is left; one that ends texts (some files call such pieces so) is no
+// piece where a user's text touches it.
 TENON_INLINE std::vector<SpecialMatcher::Match> Tokenizer::find_special(
     std::string_view text, const EncodeOptions& options) const {
   using Match = SpecialMatcher::Match;
@@ -80,11 +96,14 @@ TENON_INLINE std::vector<SpecialMatcher::Match> Tokenizer::find_special(
     if (from >= to) return;
     for (Match match : parts_->specials.find(text.substr(from, to - from), parse)) {
       match.at += from;
-      if (!parse || kind(match.id) != TokenKind::user_defined) found.push_back(match);
+      const bool wanted = parse ? kind(match.id) != TokenKind::user_defined
+                                : !is_end(match.id) || !detail::touches(options.plain, match.at,
+                                                                        match.at + match.size);
+      if (wanted) found.push_back(match);
     }
   };
   std::size_t at = 0;
-  for (const TextRange& range : options.plain) {
+  for (const PlainRange& range : options.plain) {
     if (range.from < at || range.to < range.from || range.to > text.size()) {
       fail<TokenizerError>(
           "EncodeOptions::plain must be ranges of the text in order and apart, one is ", range.from,

@@ -11,7 +11,7 @@ namespace jinja {
 TENON_INLINE Value Interpreter::call(const Value& callee, const Arguments& arguments) {
   if (callee.is_undefined()) throw ValueError{callee.why_undefined()};
   if (callee.kind() == Value::Kind::object) {
-    const std::shared_ptr<Object> object = callee.object();
+    const std::shared_ptr<Object>& object = callee.object();
     switch (object->type) {
       case Object::Type::macro:
         return call_macro(*object, arguments);

@@ -128,30 +128,30 @@ class ExpressionParser {
   int expression() {
     const Nested nested(*this);
     const std::size_t at = now().at;
-    int value = or_();
+    int value = disjunction();
     while (word("if")) {
-      const int condition = or_();
+      const int condition = disjunction();
       const int otherwise = word("else") ? expression() : -1;
       value = make(Op::conditional, at, {condition, value, otherwise});
     }
     return value;
   }
-  int or_() {
-    int left = and_();
+  int disjunction() {
+    int left = conjunction();
     for (std::size_t at = now().at; word("or"); at = now().at)
-      left = make(Op::logical_or, at, {left, and_()});
+      left = make(Op::logical_or, at, {left, conjunction()});
     return left;
   }
-  int and_() {
-    int left = not_();
+  int conjunction() {
+    int left = negation();
     for (std::size_t at = now().at; word("and"); at = now().at)
-      left = make(Op::logical_and, at, {left, not_()});
+      left = make(Op::logical_and, at, {left, negation()});
     return left;
   }
-  int not_() {
+  int negation() {
     const Nested nested(*this);
     const std::size_t at = now().at;
-    if (word("not")) return make(Op::logical_not, at, {not_()});
+    if (word("not")) return make(Op::logical_not, at, {negation()});
     std::vector<int> kids = {sum()}, signs;
     for (;;) {
       std::string compared;

@@ -93,7 +93,8 @@ inline Value filter_map(In in, Of of, With with) {
       items.push_back(in.filter(text_of(with.need(0, "filter"), "a filter").view(), value, rest));
     } else {
       Value found = at_path(in, value, *attribute);
-      items.push_back(found.is_undefined() && fallback != nullptr ? *fallback : std::move(found));
+      if (found.is_undefined() && fallback != nullptr) found = *fallback;
+      items.push_back(std::move(found));
     }
   }
   return generated(std::move(items));

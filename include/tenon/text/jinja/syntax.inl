@@ -100,7 +100,7 @@ class Parser : ExpressionParser {
   int loop(std::size_t at) {
     const int target = targets();
     if (!word("in")) unexpected("\"in\"");
-    const int items = tuple_of([&] { return or_(); });
+    const int items = tuple_of([&] { return disjunction(); });
     const int condition = word("if") ? expression() : -1;
     if (now().is(Kind::name, "recursive")) wrong("recursive loops are not supported");
     end_tag();
