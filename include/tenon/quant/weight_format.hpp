@@ -19,7 +19,8 @@ struct WeightFormat {
 };
 
 template <Format F>
-inline constexpr WeightFormat weight_format{F::name, F::ggml_type, F::block, F::block_bytes,
-                                            &F::encode};
+inline constexpr WeightFormat weight_format{
+    F::name, F::ggml_type, F::block, F::block_bytes,
+    [](const float* values, Dim n, std::byte* to) { F::encode(values, n, to); }};
 
 }  // namespace tenon::inline TENON_ABI
