@@ -8,6 +8,7 @@
 
 using namespace tenon;
 using namespace tenon::cost;
+using namespace tenon::cost::elements;
 using namespace published;
 
 namespace {

@@ -3,7 +3,9 @@
 // and operations of a model. A part has a static constexpr function that returns them,
 //   a mixer         MixerNumbers numbers(const Config&, Dim width, bool owns)
 //   a feed-forward  FeedForwardNumbers numbers(const Config&, Dim width)
-//   a residual, an input   Values values(const ModelConfig&, Dim width)
+//   a residual      Values values(const ModelConfig&, Dim width)
+//   an input        InputNumbers numbers(const ModelConfig&)
+// The last two may do without when they have no values of their own.
 // Biases and other tensors that a file may have or not are left out.
 #include "exact.hpp"
 
@@ -37,6 +39,22 @@ struct FeedForwardNumbers {
   Dim experts = 0, used = 0;
   Values expert{};  // of one
   constexpr bool operator==(const FeedForwardNumbers&) const = default;
+};
+
+// What stands in front of the layers besides the embedding: matrices that every token is multiplied
+// with, and how many values of others of which it looks up a row.
+struct InputNumbers {
+  Values values{};
+  Dim looked_up = 0;
+};
+
+// A whole layer.
+struct LayerNumbers {
+  MixerNumbers mixer{};
+  FeedForwardNumbers feed_forward{};
+  Values residual{};
+  Dim keys = 0, values = 0;  // values of a cached row's two planes
+  Dim reach = 0, first = 0;  // newest and first rows that a window sees; 0: all
 };
 
 // Attention with a cache of keys and values: heads queries over kv_heads keys of head_dim values,

@@ -19,7 +19,9 @@ struct Element {
   constexpr double bits_per_value() const { return 8 * bytes_per_value(); }
 };
 
+namespace elements {
 inline constexpr Element f32{1, 4}, f16{1, 2}, bf16{1, 2}, fp8{1, 1}, int8{1, 1}, int4{2, 1};
+}
 
 // The element of a format of quant/: element_of<Q4_K>().bits_per_value() == 4.5.
 template <class F>

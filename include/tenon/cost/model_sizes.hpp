@@ -35,7 +35,8 @@ struct LayerSizes {
 
 // What weights are stored in.
 struct WeightElements {
-  Element matrices = bf16, experts = bf16, embedding = bf16, output = bf16, vectors = bf16;
+  Element matrices = elements::bf16, experts = elements::bf16, embedding = elements::bf16,
+          output = elements::bf16, vectors = elements::bf16;
   static constexpr WeightElements all(Element e) { return {e, e, e, e, e}; }
 };
 
@@ -50,6 +51,7 @@ struct ModelSizes {
   Dim width = 0, vocab = 0;
   bool tied = false;              // the output matrix is the embedding
   Values input{}, output_norm{};  // input: besides the embedding
+  Dim looked_up = 0;  // values of matrices besides the embedding of which tokens look up rows
   WeightElements weights{};
   std::array<Group, most> groups{};
   int size = 0;
@@ -93,7 +95,7 @@ struct DenseSizes {
   Dim window = 0, sinks = 0;
   Dim share = 1;  // as many neighbours share keys and values (arXiv 2405.12981)
   Dim page_rows = 0;
-  Element weights = bf16, cache = bf16;
+  Element weights = elements::bf16, cache = elements::bf16;
 };
 constexpr ModelSizes dense(const DenseSizes& s) {
   ModelSizes model;
@@ -132,8 +134,9 @@ constexpr Values values(const ModelSizes& m) {
     return exact_sum(l.mixer.values.vectors, l.residual.vectors, f.always.vectors,
                      exact_product(f.experts, f.expert.vectors));
   };
-  return {exact_sum(m.sum(matrices), m.input.matrices, m.output_norm.matrices, embeddings),
-          exact_sum(m.sum(vectors), m.input.vectors, m.output_norm.vectors)};
+  return {
+      exact_sum(m.sum(matrices), m.input.matrices, m.output_norm.matrices, m.looked_up, embeddings),
+      exact_sum(m.sum(vectors), m.input.vectors, m.output_norm.vectors)};
 }
 constexpr Dim parameters(const ModelSizes& m) {
   const Values v = values(m);
@@ -168,7 +171,8 @@ constexpr Dim weight_bytes(const ModelSizes& m) {
     return exact_sum(layer_bytes(l, m.weights),
                      exact_product(l.feed_forward.experts, expert_bytes(l, m.weights)));
   });
-  const Dim embedding = m.weights.embedding.bytes_of(exact_product(m.vocab, m.width));
+  const Dim embedding = exact_sum(m.weights.embedding.bytes_of(exact_product(m.vocab, m.width)),
+                                  m.weights.matrices.bytes_of(m.looked_up));
   return exact_sum(in_layers,
                    m.weights.matrices.bytes_of(m.input.matrices + m.output_norm.matrices),
                    m.weights.vectors.bytes_of(m.input.vectors + m.output_norm.vectors), embedding,
@@ -225,7 +229,7 @@ constexpr Ratio paged_waste_mean(Dim page_rows) {
 // Bytes of `rows` rows of `values` values where the newest `residual` stay in `recent` and older
 // ones are in `old` (KIVI, arXiv 2402.02750: 2 bits with a scale and a zero for 32 is {32, 12}).
 constexpr Dim residual_cache_bytes(Dim rows, Dim values, Dim residual, Element old,
-                                   Element recent = f16) {
+                                   Element recent = elements::f16) {
   const Dim kept = rows < residual ? rows : residual;
   return exact_sum(exact_product(rows - kept, old.bytes_of(values)),
                    exact_product(kept, recent.bytes_of(values)));

@@ -13,8 +13,8 @@ struct Operation {
 };
 
 // [b, d] x [d, f]; tends to b FLOPs per byte in bf16 when b is far below d and f.
-constexpr Operation matmul(Dim b, Dim d, Dim f, Element weights = bf16,
-                           Element activations = bf16) {
+constexpr Operation matmul(Dim b, Dim d, Dim f, Element weights = elements::bf16,
+                           Element activations = elements::bf16) {
   return {exact_product(2, b, d, f),
           exact_sum(activations.bytes_of(exact_product(b, exact_sum(d, f))),
                     weights.bytes_of(exact_product(d, f)))};
@@ -22,8 +22,9 @@ constexpr Operation matmul(Dim b, Dim d, Dim f, Element weights = bf16,
 
 // Gate, up and down over `tokens` = B T tokens: reads the input, writes gate, up and output, reads
 // the weights. `fused`: gate and up never reach memory.
-constexpr Operation gated_mlp(Dim tokens, Dim d, Dim f, bool fused = false, Element weights = bf16,
-                              Element activations = bf16) {
+constexpr Operation gated_mlp(Dim tokens, Dim d, Dim f, bool fused = false,
+                              Element weights = elements::bf16,
+                              Element activations = elements::bf16) {
   const Dim hidden = fused ? 0 : exact_product(2, tokens, f);
   return {exact_product(6, tokens, d, f),
           exact_sum(activations.bytes_of(exact_sum(exact_product(2, tokens, d), hidden)),
@@ -48,7 +49,8 @@ constexpr Dim query_key_pairs(Dim t, Dim s, Dim reach = 0, bool masked = true) {
 // of N heads, keys and values of K. Not masked it is S T / (S + T) FLOPs per byte for N = K in
 // bf16.
 constexpr Operation attention(Dim b, Dim t, Dim s, Dim n, Dim k, Dim h, bool masked = false,
-                              Element cache = bf16, Element activations = bf16) {
+                              Element cache = elements::bf16,
+                              Element activations = elements::bf16) {
   return {exact_product(4, b, query_key_pairs(t, s, 0, masked), exact_product(n, h)),
           exact_sum(activations.bytes_of(exact_product(2, b, t, exact_product(n, h))),
                     cache.bytes_of(exact_product(2, b, s, exact_product(k, h))))};
@@ -56,7 +58,7 @@ constexpr Operation attention(Dim b, Dim t, Dim s, Dim n, Dim k, Dim h, bool mas
 
 // Latent attention with absorbed projections, one new token over s rows of C + R values, of which
 // the row is all that is read (arXiv 2405.04434).
-constexpr Operation absorbed_attention(Dim s, Dim n, Dim c, Dim r, Element cache = bf16) {
+constexpr Operation absorbed_attention(Dim s, Dim n, Dim c, Dim r, Element cache = elements::bf16) {
   return {exact_product(2, n, s, 2 * c + r), cache.bytes_of(exact_product(s, c + r))};
 }
 

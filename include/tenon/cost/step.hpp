@@ -36,7 +36,8 @@ constexpr Parts<Dim> flops(const ModelSizes& m, const Step& step) {
   step.check();
   const Dim tokens = step.all_tokens();
   Parts<Dim> parts;
-  parts.linear = m.sum([&](const LayerSizes& l) {
+  parts.linear = exact_product(2, tokens, m.input.matrices + m.output_norm.matrices);
+  parts.linear += m.sum([&](const LayerSizes& l) {
     const FeedForwardNumbers& f = l.feed_forward;
     const MixerNumbers& x = l.mixer;
     const bool expands = x.expand_above > 0 && step.tokens > x.expand_above;
