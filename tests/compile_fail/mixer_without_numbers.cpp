@@ -1,5 +1,4 @@
-// expect: tenon: a Mixer whose cost is asked for must provide `static constexpr MixerNumbers
-// numbers(const Config&, Dim width, bool owns)`
+// expect: tenon: a Mixer whose cost is asked for must provide `static constexpr
 #include <tenon/cost/composition.hpp>
 #include <tenon/zoo/llama.hpp>
 using namespace tenon;
@@ -23,7 +22,7 @@ struct Nothing {
   static void forward(Cpu&, const Weights<Formats>&, Store&, Slot, const LayerStep&,
                       MatView<const float>, MatView<float>, bool) {}
 };
-using Model = Decoder<Kinds<Block<Nothing, SwiGlu, RmsNorm>>, Uniform{}, F32>;
+using Priced = Decoder<Kinds<Block<Nothing, SwiGlu, RmsNorm>>, Uniform{}, F32>;
 cost::ModelSizes priced(const ModelConfig& config) {
-  return cost::sizes_of<Model>(config);
+  return cost::sizes_of<Priced>(config);
 }
