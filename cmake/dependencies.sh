@@ -33,10 +33,11 @@ need() {
   fi
 }
 
-build_packages=(c++:g++ cmake:cmake)
+build_packages=(c++:g++ cmake:cmake nlohmann-json3-dev)
 command -v make > /dev/null || build_packages+=(ninja:ninja-build)
-example_packages=(libcli11-dev)
-test_packages=(catch2 libeigen3-dev nlohmann-json3-dev pkg-config:pkg-config python3:python3 valgrind:valgrind)
+text_packages=(libpcre2-dev libutf8proc-dev nlohmann-json3-dev pkg-config:pkg-config)
+example_packages=(libcli11-dev "${text_packages[@]}")
+test_packages=(catch2 libpcre2-dev libutf8proc-dev libeigen3-dev nlohmann-json3-dev pkg-config:pkg-config python3:python3 valgrind:valgrind)
 bench_packages=(libbenchmark-dev)
 jobs=$(nproc 2> /dev/null || echo 2)
 

@@ -14,12 +14,17 @@ if(TENON_INSTALL_COMPILED)
   install(EXPORT tenonCompiledTargets NAMESPACE tenon:: DESTINATION ${package_dir})
 endif()
 
+set(tenon_compiled_needs_text FALSE)
+if(TARGET tenon::text)
+  set(tenon_compiled_needs_text TRUE)
+endif()
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tenonConfig.cmake.in tenonConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(tenonConfigVersion.cmake COMPATIBILITY SameMinorVersion
                                  ARCH_INDEPENDENT)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tenonConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/tenonConfigVersion.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/text.cmake
         DESTINATION ${package_dir})
 
 # The .pc file finds its prefix from its own place.

@@ -1,6 +1,7 @@
 // Tells one beginning and several endings: branches [MODEL [PROMPT]]. The beginning is computed
 // once; its pages are shared by all endings until one of them writes.
 #include <iostream>
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/llama.hpp>
 
@@ -10,7 +11,8 @@ int main(int argc, char** argv) try {
     std::cout << "usage: branches [MODEL [PROMPT]]\n";
     return 0;
   }
-  const auto file = tenon::Gguf::open(path);
+  const auto checkpoint = tenon::open_checkpoint(path);
+  const tenon::TensorSource& file = *checkpoint;
   const auto tokenizer = tenon::Tokenizer::from(file.metadata());
   const auto prompt = tokenizer.encode(argc > 2 ? argv[2] : "Once upon a time, there was a dog");
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <iostream>
 #include <tenon/attn/masks.hpp>
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/model/interleave.hpp>
 #include <tenon/tenon.hpp>
 
@@ -58,7 +59,8 @@ int main(int argc, char** argv) try {
     return 0;
   }
   if (!path.empty()) {
-    const auto file = Gguf::open(path);
+    const auto checkpoint = open_checkpoint(path);
+    const TensorSource& file = *checkpoint;
     auto session = Chat::bind(file).open({});
     std::cout
         << generate_text(session, Tokenizer::from(file.metadata()), "Once upon a time", {}).text

@@ -1,4 +1,4 @@
-// Makes the cache of a model smaller and says what that costs.
+// Writes a model as a GGUF file or a Hugging Face folder; on the way its cache can be made smaller.
 #include <algorithm>
 #include <iostream>
 #include <optional>
@@ -6,8 +6,10 @@
 #include <tenon/compress/to_gqa.hpp>
 #include <tenon/compress/to_mla.hpp>
 #include <tenon/compress/to_window.hpp>
-#include <tenon/io/gguf.hpp>
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/io/gguf_writer.hpp>
+#include <tenon/io/hugging_face_writer.hpp>
+#include <tenon/io/mapped_file.hpp>
 #include <tenon/text/tokenizer.hpp>
 #include <tenon/zoo/llama.hpp>
 #include <tenon/zoo/registry.hpp>
@@ -21,6 +23,7 @@ struct Options {
   std::string in, out, method, text_file;
   std::vector<std::int64_t> numbers;
   int threads = 0;
+  bool dequantize = false;
 };
 
 // A text in two parts: the vectors of the first show the errors of layers, and the second is
@@ -96,9 +99,27 @@ tenon::Conversion converted(const Options& o, const tenon::TensorSource& file,
                                    tenon::printable(o.method), "\"; see --help");
 }
 
+// A file when the name says so, else a folder.
+void write(const Options& o, const tenon::TensorSource& source) {
+  if (o.out.ends_with(".gguf")) {
+    tenon::write_gguf(o.out, source.metadata(), source.tensors());
+  } else {
+    tenon::write_hugging_face(o.out, source, {.dequantize = o.dequantize});
+  }
+}
+
 void convert(const Options& o) {
+  const auto checkpoint = tenon::open_checkpoint(o.in);
+  const tenon::TensorSource& file = *checkpoint;
+  if (o.method.empty()) {
+    if (!o.text_file.empty()) {
+      tenon::fail<tenon::RequestError>(
+          "--text must come with a METHOD whose errors it measures, "
+          "none is given; see --help");
+    }
+    return write(o, file);
+  }
   tenon::ThreadTeam team(o.threads);
-  const auto file = tenon::Gguf::open(o.in);
   std::optional<Text> text;
   std::optional<tenon::MixerInputs> inputs;
   if (!o.text_file.empty()) {
@@ -116,7 +137,7 @@ void convert(const Options& o) {
     made.report.text =
         tenon::divergence(before, after, text->second, {.window = 255, .bos = text->bos});
   }
-  tenon::write_gguf(o.out, made.source.metadata(), made.source.tensors());
+  write(o, made.source);
   tenon::print(std::cout, made.report);
 }
 
@@ -125,19 +146,21 @@ void convert(const Options& o) {
 int main(int argc, char** argv) {
   Options o;
   CLI::App app(
-      "Makes the cache of a model smaller and says what that costs.\n\n"
+      "Writes a model as a GGUF file or a Hugging Face folder. A METHOD makes its cache smaller on "
+      "the way, and what that costs is printed.\n\n"
       "  gqa HEADS           mean-pools keys and values to so many heads\n"
       "  cla LAYERS          runs of so many layers share keys and values\n"
       "  window SIZE SINKS   attention to the last SIZE tokens and the first SINKS (0)\n"
       "  mla RANK PART       latents of RANK values; PART values of each key keep turning (all)\n",
       "convert");
-  app.add_option("IN", o.in, "a .gguf file")->required();
-  app.add_option("OUT", o.out, "the .gguf file to write")->required();
-  app.add_option("METHOD", o.method, "gqa, cla, window or mla")->required();
-  app.add_option("NUMBERS", o.numbers, "its numbers, as above")->required()->expected(1, 2);
+  app.add_option("IN", o.in, "a .gguf file or a Hugging Face folder")->required();
+  app.add_option("OUT", o.out, "NAME.gguf: the file to write; else the folder")->required();
+  app.add_option("METHOD", o.method, "gqa, cla, window or mla; without it nothing is changed");
+  app.add_option("NUMBERS", o.numbers, "its numbers, as above")->expected(0, 2);
   app.add_option("--text", o.text_file,
                  "measure on this file: errors of layers on its first quarter, at most 512 tokens, "
                  "divergence and perplexity on the rest");
+  app.add_flag("--dequantize", o.dequantize, "to a folder: write tensors in block formats as f32");
   app.add_option("--threads", o.threads, "0: as many as this process may use")
       ->capture_default_str();
   return run_program(app, argc, argv, [&] { convert(o); });

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <tenon/attn/masks.hpp>
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/tenon.hpp>
 
 #include "command_line.hpp"
@@ -44,7 +45,8 @@ using Story = Decoder<Kinds<Block<Gqa<GqaSpec{}, M, Rope, Contiguous<F16>, Hook>
 // [mask]
 
 template <class M>
-void print(const char* name, const Gguf& file, std::span<const Token> ids, const Tokenizer& t) {
+void print(const char* name, const TensorSource& file, std::span<const Token> ids,
+           const Tokenizer& t) {
   auto session = M::bind(file).open({.context = 256, .step_tokens = 256});
   const NllSum nll = negative_log_likelihood(session, ids, {.window = 255, .bos = t.bos()});
   std::printf("%-30s perplexity %.6f\n", name, nll.perplexity());
@@ -57,7 +59,8 @@ constexpr const char* own_story =
     "in its mouth. Lily was happy and gave the dog a big hug. They went home to tell her mom.";
 
 void compare(const std::string& model, const std::string& path) {
-  const auto file = Gguf::open(model);
+  const auto checkpoint = open_checkpoint(model);
+  const TensorSource& file = *checkpoint;
   std::string text = own_story;
   if (!path.empty()) {
     const MappedFile given(path);

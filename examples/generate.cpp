@@ -3,6 +3,8 @@
 #include <functional>
 #include <iostream>
 #include <tenon/cost/read_bandwidth.hpp>
+#include <tenon/io/checkpoint.hpp>
+#include <tenon/quant/named_formats.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/registry.hpp>
 
@@ -23,7 +25,7 @@ bool stderr_is_terminal() {
 }
 
 struct Options {
-  std::string model, prompt = "Once upon a time", cache = "f16";
+  std::string model, prompt = "Once upon a time", cache = "f16", quantize;
   int max_tokens = 200, threads = 0, context = 0;
   tenon::SamplingOptions sampling;
   bool ids = false, stats = false, verify = false;
@@ -79,10 +81,12 @@ std::function<bool(std::size_t, std::size_t)> progress_line(const tenon::TensorS
 void generate(const Options& o) {
   o.sampling.check();
   tenon::ThreadTeam team(o.threads);
-  const auto file = tenon::Gguf::open(o.model);
+  const auto checkpoint = tenon::open_checkpoint(o.model);
+  const tenon::TensorSource& file = *checkpoint;
   const auto tokenizer = tenon::Tokenizer::from(file.metadata());
-  const auto model =
-      tenon::zoo::All::load(file, team, {.progress = progress_line(file), .verify = o.verify});
+  tenon::BindOptions binding{.progress = progress_line(file), .verify = o.verify};
+  if (!o.quantize.empty()) binding.quantize = &tenon::find_weight_format(o.quantize);
+  const auto model = tenon::zoo::All::load(file, team, binding);
   const int trained =
       model.trained_context() > 0 ? model.trained_context() : longest_default_context;
   tenon::Limits limits;
@@ -117,7 +121,7 @@ void generate(const Options& o) {
 int main(int argc, char** argv) {
   Options o;
   CLI::App app("Continues a text with a language model.", "generate");
-  app.add_option("MODEL", o.model, "a .gguf file")->required();
+  app.add_option("MODEL", o.model, "a .gguf file or a Hugging Face folder")->required();
   app.add_option("--prompt", o.prompt, "the text to continue [Once upon a time]");
   app.add_option("--max-tokens", o.max_tokens, "tokens to generate at most")->capture_default_str();
   app.add_option("--temperature", o.sampling.temperature, "0: always the most likely token")
@@ -141,6 +145,9 @@ int main(int argc, char** argv) {
                  "format of cached rows (f32, f16, bf16, q8_0, q4_0, fp8_e4m3, fp8_e5m2), or of "
                  "keys/values")
       ->capture_default_str();
+  app.add_option(
+      "--quantize", o.quantize,
+      "encode matrices in this format while loading, one of " + tenon::weight_format_names());
   app.add_flag("--ids", o.ids, "print the generated token ids instead of text");
   app.add_flag("--verify", o.verify, "check that the weights of a packed file are as written");
   app.add_flag("--stats", o.stats, "print speed and memory on stderr");

@@ -1,13 +1,20 @@
 // Says what is in a model file and what running it will take.
 #include <cstdio>
 #include <iostream>
+#if __has_include(<unistd.h>)
+#include <unistd.h>
+#endif
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/io/ggml_types.hpp>
+#include <tenon/io/hugging_face.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/registry.hpp>
 
 #include "command_line.hpp"
 
 namespace {
+
+constexpr double gib = 1024.0 * 1024 * 1024;
 
 std::string value_text(const tenon::MetaValue& value) {
   return std::visit(
@@ -26,7 +33,21 @@ std::string value_text(const tenon::MetaValue& value) {
       value.data);
 }
 
-void print_tensors(const tenon::Gguf& file) {
+// What of a folder changes no result.
+void print_ignored(const tenon::TensorSource& file) {
+  const auto* folder = dynamic_cast<const tenon::HuggingFaceFolder*>(&file);
+  if (folder == nullptr) return;
+  const auto print = [](const char* what, std::span<const std::string> names) {
+    if (names.empty()) return;
+    std::printf("%s that change nothing (%zu):", what, names.size());
+    for (const std::string& name : names) std::printf(" %s", tenon::printable(name).c_str());
+    std::printf("\n");
+  };
+  print("keys", folder->ignored_keys());
+  print("tensors", folder->ignored_tensors());
+}
+
+void print_tensors(const tenon::TensorSource& file) {
   std::size_t total = 0;
   std::printf("tensors (%zu)\n", file.tensors().size());
   for (const tenon::TensorInfo& tensor : file.tensors()) {
@@ -39,7 +60,7 @@ void print_tensors(const tenon::Gguf& file) {
   std::printf("  %-57s %12zu bytes\n", "all", total);
 }
 
-void print_tokenizer(const tenon::Gguf& file) {
+void print_tokenizer(const tenon::TensorSource& file) {
   if (!file.metadata().contains("tokenizer.ggml.model")) {
     std::printf("tokenizer: none in this file\n");
     return;
@@ -58,23 +79,51 @@ void print_tokenizer(const tenon::Gguf& file) {
   }
 }
 
-// Opens a session and reports what it holds; the weights are packed for that, not only counted.
-void print_memory(const tenon::Gguf& file, int context, const std::string& cache, int threads) {
+// GiB of this machine's memory; 0 where the system does not say.
+double machine_memory() {
+#if defined(_SC_PHYS_PAGES)
+  const auto pages = ::sysconf(_SC_PHYS_PAGES), bytes = ::sysconf(_SC_PAGESIZE);
+  if (pages > 0 && bytes > 0) return static_cast<double>(pages) * static_cast<double>(bytes) / gib;
+#endif
+  return 0;
+}
+
+struct Wanted {
+  int context = 0, sequences = 1, threads = 0;
+  std::string cache = "f16";
+  double memory = 0;
+};
+
+// What loading the model and opening a session would hold; only headers are read for that.
+void print_memory(const tenon::TensorSource& file, const Wanted& wanted) {
   try {
-    tenon::ThreadTeam team(threads);
-    const auto model = tenon::zoo::All::load(file, team);
+    const auto model = tenon::zoo::All::outline(file);
     tenon::Limits limits;
-    limits.context = context != 0                  ? context
+    limits.seqs = wanted.sequences;
+    limits.context = wanted.context != 0           ? wanted.context
                      : model.trained_context() > 0 ? model.trained_context()
                                                    : 512;
     limits.step_tokens = (std::min)(limits.context, 256);
-    const auto session = model.open(limits, {.cache = cache, .executor = &team});
-    std::printf("memory for --ctx %d, one sequence, cache %s\n", limits.context, cache.c_str());
-    std::printf(
-        "  weights %14zu bytes\n  cache   %14zu bytes\n  scratch %14zu bytes\n  all     %14zu "
-        "bytes\n",
-        model.bytes(), session.cache_bytes(), session.workspace_bytes(),
-        model.bytes() + session.cache_bytes() + session.workspace_bytes());
+    const tenon::SessionOptions options{.cache = wanted.cache, .threads = wanted.threads};
+    const tenon::MemoryPlan plan = model.memory(limits, options);
+    std::printf("memory for --ctx %d --batch %d, cache %s\n", limits.context, limits.seqs,
+                wanted.cache.c_str());
+    std::printf("  weights %14zu bytes\n  cache   %14zu bytes\n", plan.weights + plan.vectors,
+                plan.cache);
+    for (const tenon::KindPlan& kind : plan.kinds) {
+      const std::string rows =
+          kind.rows_back == 0 ? "all rows" : tenon::message("the last ", kind.rows_back, " rows");
+      std::printf("          %14zu bytes of them for %d layer%s that see%s %s\n", kind.bytes,
+                  kind.layers, kind.layers == 1 ? "" : "s", kind.layers == 1 ? "s" : "",
+                  rows.c_str());
+    }
+    std::printf("  scratch %14zu bytes\n  all     %14zu bytes\n", plan.workspace, plan.total());
+    const double memory = wanted.memory > 0 ? wanted.memory : machine_memory();
+    if (memory <= 0) return;
+    const int longest =
+        longest_context(model, static_cast<std::size_t>(memory * gib), limits, options);
+    std::printf("longest --ctx in %.2f GiB: %d%s\n", memory, longest,
+                longest == 1 << 20 ? " or more" : "");
   } catch (const tenon::LoadError& error) {
     std::printf("memory: this program cannot run the model: %s\n", error.what());
   } catch (const tenon::ShapeError& error) {
@@ -85,17 +134,26 @@ void print_memory(const tenon::Gguf& file, int context, const std::string& cache
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string path, cache = "f16";
-  int context = 0, threads = 0;
+  std::string path;
+  Wanted wanted;
   CLI::App app("Shows what a model file holds and the memory it will need.", "inspect");
-  app.add_option("MODEL", path, "a .gguf file")->required();
-  app.add_option("--ctx", context, "tokens of context; 0: what the model was trained for")
+  app.add_option("MODEL", path, "a .gguf file or a Hugging Face folder")->required();
+  app.add_option("--ctx", wanted.context, "tokens of context; 0: what the model was trained for")
       ->capture_default_str();
-  app.add_option("--cache", cache, "format of cached keys and values: f32, f16 or q8_0")
+  app.add_option("--batch", wanted.sequences, "sequences at once, each with that context")
       ->capture_default_str();
-  app.add_option("--threads", threads, "0: as many as this process may use")->capture_default_str();
+  app.add_option("--memory", wanted.memory,
+                 "GiB there are, for the longest context that fits; 0: this machine's")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_option("--cache", wanted.cache, "format of cached keys and values: f32, f16 or q8_0")
+      ->capture_default_str();
+  app.add_option("--threads", wanted.threads, "0: as many as this process may use")
+      ->capture_default_str()
+      ->check(CLI::Range(0, tenon::ThreadTeam::most));
   return run_program(app, argc, argv, [&] {
-    const auto file = tenon::Gguf::open(path);
+    const auto checkpoint = tenon::open_checkpoint(path);
+    const tenon::TensorSource& file = *checkpoint;
     std::printf(
         "architecture: %s\n",
         tenon::printable(file.metadata().text_or("general.architecture", "not stated")).c_str());
@@ -104,8 +162,9 @@ int main(int argc, char** argv) {
       std::printf("  %-42s %-10s %s\n", tenon::printable(key).c_str(), value.type_name().c_str(),
                   value_text(value).c_str());
     }
+    print_ignored(file);
     print_tensors(file);
     print_tokenizer(file);
-    print_memory(file, context, cache, threads);
+    print_memory(file, wanted);
   });
 }

@@ -1,6 +1,6 @@
 // Stores the matrices of a model file as they lie in memory, so that it starts at once.
 #include <tenon/core/thread_team.hpp>
-#include <tenon/io/gguf.hpp>
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/model/packed_file.hpp>
 #include <tenon/zoo/registry.hpp>
 
@@ -12,14 +12,14 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Stores the matrices of a model file as they lie in memory, so that it starts at once.",
       "pack");
-  app.add_option("IN", in, "a .gguf file")->required();
+  app.add_option("IN", in, "a .gguf file or a Hugging Face folder")->required();
   app.add_option("OUT", out, "the .gguf file to write, for this version of tenon only")->required();
   app.add_option("--threads", threads, "0: as many as this process may use")->capture_default_str();
   return run_program(app, argc, argv, [&] {
     tenon::ThreadTeam team(threads);
-    const auto file = tenon::Gguf::open(in);
+    const auto file = tenon::open_checkpoint(in);
     tenon::PackedLog log;
-    static_cast<void>(tenon::zoo::All::load(file, team, {.packed = &log}));
-    tenon::write_packed(out, file, log, team);
+    static_cast<void>(tenon::zoo::All::load(*file, team, {.packed = &log}));
+    tenon::write_packed(out, *file, log, team);
   });
 }

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/io/npy.hpp>
+#include <tenon/quant/named_formats.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/registry.hpp>
 
@@ -15,7 +17,7 @@
 namespace {
 
 struct Options {
-  std::string model, tokens, text_file, logits, cache = "f32", activations = "int8";
+  std::string model, tokens, text_file, logits, cache = "f32", activations = "int8", quantize;
   int threads = 0, chunk = 0, window = 255;
   bool perplexity = false;
 };
@@ -67,9 +69,11 @@ void score(const Options& o) {
                                      ", it is ", o.window);
   }
   tenon::ThreadTeam team(o.threads);
-  const auto file = tenon::Gguf::open(o.model);
-  const auto tokenizer = tenon::Tokenizer::from(file.metadata());
-  const auto model = tenon::zoo::All::load(file, team);
+  const auto file = tenon::open_checkpoint(o.model);
+  const auto tokenizer = tenon::Tokenizer::from(file->metadata());
+  tenon::BindOptions binding;
+  if (!o.quantize.empty()) binding.quantize = &tenon::find_weight_format(o.quantize);
+  const auto model = tenon::zoo::All::load(*file, team, binding);
   // Of a text, logits are those of its start token and ids; perplexity puts one before each window.
   const std::vector<tenon::Token> ids =
       o.tokens.empty() ? tokenizer.encode(read_text(o.text_file), {.bos = false, .eos = false})
@@ -115,7 +119,7 @@ void score(const Options& o) {
 int main(int argc, char** argv) {
   Options o;
   CLI::App app("Scores a text with a language model.", "score");
-  app.add_option("MODEL", o.model, "a .gguf file")->required();
+  app.add_option("MODEL", o.model, "a .gguf file or a Hugging Face folder")->required();
   app.add_option("--tokens", o.tokens, "the ids to score, separated by commas");
   app.add_option("--text-file", o.text_file, "a file with the text to score");
   app.add_option("--logits", o.logits, "write float32 logits [tokens, vocab] to this .npy file");
@@ -135,5 +139,8 @@ int main(int argc, char** argv) {
   app.add_option("--activations", o.activations,
                  "with block-quantized weights: int8 or f32 (exact)")
       ->capture_default_str();
+  app.add_option(
+      "--quantize", o.quantize,
+      "encode matrices in this format while loading, one of " + tenon::weight_format_names());
   return run_program(app, argc, argv, [&] { score(o); });
 }

@@ -1,6 +1,6 @@
 // Text to token ids with a model's tokenizer, or back.
 #include <iostream>
-#include <tenon/io/gguf.hpp>
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/text/tokenizer.hpp>
 
 #include "command_line.hpp"
@@ -10,13 +10,13 @@ int main(int argc, char** argv) {
   std::string model, text;
   bool decode = false, special = false;
   CLI::App app("Prints the token ids of a text, or the text of ids.", "tokenize");
-  app.add_option("MODEL", model, "a .gguf file")->required();
+  app.add_option("MODEL", model, "a .gguf file or a Hugging Face folder")->required();
   app.add_option("TEXT", text, "the text, or ids separated by commas with --decode")->required();
   app.add_flag("--decode", decode, "TEXT is ids; print their text");
   app.add_flag("--special", special, "control tokens in the text count as such, and are shown");
   return run_program(app, argc, argv, [&] {
-    const auto file = tenon::Gguf::open(model);
-    const auto tokenizer = tenon::Tokenizer::from(file.metadata());
+    const auto file = tenon::open_checkpoint(model);
+    const auto tokenizer = tenon::Tokenizer::from(file->metadata());
     if (decode) {
       std::cout << tokenizer.decode(token_list(text), {.special = special}) << '\n';
     } else {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/registry.hpp>
 
@@ -89,7 +90,8 @@ void compare(const Options& o) {
       std::cerr << "variants: " << path << " is missing; going on without it\n";
       continue;
     }
-    const auto file = Gguf::open(path);
+    const auto checkpoint = open_checkpoint(path);
+    const TensorSource& file = *checkpoint;
     Dim parameters = 0;
     for (const TensorInfo& tensor : file.tensors()) {
       Dim values = 1;

@@ -8,4 +8,5 @@ template const LinearLeaf& linear_leaf<Q5_0>(Isa);
 template const LinearLeaf& linear_leaf<Q5_1>(Isa);
 template const LinearLeaf& linear_leaf<IQ4_NL>(Isa);
 template const LinearLeaf& linear_leaf<Mxfp4>(Isa);
+template const LinearLeaf& linear_leaf<Nvfp4>(Isa);
 }  // namespace tenon::inline TENON_ABI

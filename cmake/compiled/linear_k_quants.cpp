@@ -6,4 +6,5 @@ template const LinearLeaf& linear_leaf<Q3_K>(Isa);
 template const LinearLeaf& linear_leaf<Q4_K>(Isa);
 template const LinearLeaf& linear_leaf<Q5_K>(Isa);
 template const LinearLeaf& linear_leaf<Q6_K>(Isa);
+template const LinearLeaf& linear_leaf<IQ4_XS>(Isa);
 }  // namespace tenon::inline TENON_ABI

@@ -81,7 +81,7 @@ refuses 'chunk' "$bin/score" "$model" --tokens 1,2 --perplexity --chunk -3
 refuses 'nothing of that name' "$bin/score" "$model" --text-file "$work/absent.txt" --perplexity
 refuses '99999' "$bin/tokenize" "$model" --decode 5,99999
 refuses 'whole numbers' "$bin/tokenize" "$model" --decode five
-refuses 'one of f32' "$bin/quantize" "$model" "$work/out.gguf" q9
+refuses 'FORMAT must be one of f32' "$bin/quantize" "$model" "$work/out.gguf" q9
 mkfifo "$work/pipe"
 refuses 'regular file' "$bin/quantize" "$model" "$work/pipe" q8_0
 refuses 'could not be written' bash -c '"$0" --help > /dev/full' "$bin/generate"
@@ -115,22 +115,67 @@ alone=$("$bin/score" "$model" --text-file "$work/text" --perplexity)
 gives "$alone" "$bin/score" "$model" --text-file "$work/text" --perplexity --logits "$work/logits.npy"
 [[ -s $work/logits.npy ]] || complain 'score --logits'
 "$bin/inspect" "$model" --ctx 100 | grep 'memory for --ctx 100' > /dev/null || complain 'inspect --ctx'
+# 1024 bytes of cache a token: one token more takes 1024 bytes more, and is what then fits.
+gives 'cache 409600, longest 100' bash -c '"$@" | sed -n "s/^  cache  *\([0-9]*\) bytes$/cache \1,/p; s/^longest.*: / longest /p" | tr -d "\n"' \
+  - "$bin/inspect" "$model" --ctx 100 --batch 4 --memory "$("$bin/inspect" "$model" --ctx 100 --batch 4 \
+  | awk '/^  all .*bytes$/ { print ($2 + 0.5) / 1073741824 }' CONVFMT=%.12g OFMT=%.12g | tail -1)"
+refuses 'memory' "$bin/inspect" "$model" --memory -1
+refuses 'Limits::seqs' "$bin/inspect" "$model" --batch 0
 "$bin/quickstart" "$model" | grep '^Once upon a time' > /dev/null || complain 'quickstart'
 "$bin/quickstart" "$model" 'One day' | grep '^One day' > /dev/null || complain 'quickstart with a prompt'
 "$bin/quantize" "$model" "$work/out.gguf" q4_0 > /dev/null && "$bin/inspect" "$work/out.gguf" > /dev/null || complain quantize
 
+# Quantized while it loads: the tokens of the file quantized before.
+if [[ -f $shared/models/stories260K.gguf ]]; then
+  "$bin/quantize" "$shared/models/stories260K.gguf" "$work/out.gguf" q4_0 > /dev/null || complain 'quantize q4_0'
+  gives "$("$bin/generate" "$work/out.gguf" --ids --max-tokens 40)" \
+    "$bin/generate" "$shared/models/stories260K.gguf" --quantize Q4_0 --ids --max-tokens 40
+  # A folder gives the file that the same model in GGUF gives, but for its texts.
+  "$bin/quantize" "$shared/models/stories260K" "$work/folder-q4_0.gguf" q4_0 > /dev/null || complain 'quantize a folder'
+  "$bin/inspect" "$shared/models/stories260K" | grep -q '^keys that change nothing' || complain 'inspect a folder'
+  "$bin/inspect" "$shared/models/stories260K/config.json" > /dev/null || complain 'inspect a file of a folder'
+fi
+refuses 'one of f32' "$bin/generate" "$model" --quantize q9
+
 "$bin/pack" "$model" "$work/packed.gguf" || complain pack
 gives "$once" "$bin/generate" "$work/packed.gguf" --ids --max-tokens 40 --threads 1 --verify
 
-# Every block format can be written and run; rows that do not fill its blocks stay as they are.
+# Every format can be written and run; rows that do not fill blocks fall back to others, named.
+refuses 'PATTERN=FORMAT' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --tensor q8_0
+refuses 'it is "q9"' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --tensor '*=q9'
+refuses 'nothing of that name' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --imatrix "$work/absent"
+refuses 'importance matrix' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --imatrix "$work/text.gguf"
+[[ ! -e $work/refused.gguf ]] || complain 'a refused quantize left a file'
 if [[ -f $shared/models/trained/story-gqa.gguf ]]; then
-  for format in q5_0 q5_1 q2_K q3_K q4_K q5_K q6_K iq4_nl; do
-    "$bin/quantize" "$shared/models/trained/story-gqa.gguf" "$work/out.gguf" "$format" > "$work/out" || complain "quantize $format"
+  gqa=$shared/models/trained/story-gqa.gguf
+  for format in q5_0 q5_1 q2_k q3_k_s q3_k_m q3_k_l q4_k_s q4_k_m q5_k_m q6_k iq4_nl iq4_xs nvfp4 iq3_s; do
+    "$bin/quantize" "$gqa" "$work/out.gguf" "$format" > "$work/out" || complain "quantize $format"
     [[ ! -s $work/out ]] || complain "quantize $format: $(cat "$work/out")"
     "$bin/generate" "$work/out.gguf" --max-tokens 5 > /dev/null || complain "generate after quantize $format"
   done
+  "$bin/quantize" "$gqa" "$work/out.gguf" q4_k_m --tensor '*.ffn_*=q2_k' --tensor 'blk.0.*=q8_0' || complain 'quantize --tensor'
+  "$bin/inspect" "$work/out.gguf" > "$work/out"
+  grep -qE '^  blk.0.ffn_up.weight +q8_0' "$work/out" && grep -qE '^  blk.1.ffn_up.weight +q2_K' "$work/out" \
+    && grep -qE '^  token_embd.weight +q6_K' "$work/out" || complain "quantize --tensor: $(cat "$work/out")"
+  before=$(cksum < "$work/out.gguf")
+  refuses '--requantize' "$bin/quantize" "$work/out.gguf" "$work/out.gguf" q5_0
+  { bash -c 'ulimit -f 200; exec "$@"' - "$bin/quantize" "$gqa" "$work/out.gguf" q8_0; } 2> /dev/null \
+    && complain 'a file that does not fit must not succeed'
+  [[ $(cksum < "$work/out.gguf") == "$before" ]] || complain 'a quantize that dies must leave the old file'
+  "$bin/quantize" "$work/out.gguf" "$work/again.gguf" q5_0 --pure --requantize || complain 'quantize --requantize'
+fi
+# What llama-quantize makes of the same file, tensor by tensor: the bytes behind the header.
+if [[ -f $shared/models/stories260K.gguf ]]; then
+  for format in q8_0 q4_0; do
+    "$bin/quantize" "$shared/models/stories260K.gguf" "$work/out.gguf" "$format" > "$work/out" || complain "quantize $format"
+    grep -q '^blk.0.ffn_down.weight: .* multiple of 32 values, they have 172; stored as f16$' "$work/out" || complain "fallback: $(cat "$work/out")"
+    [[ $(stat -c %s "$work/out.gguf") == $(stat -c %s "$shared/models/stories260K-$format.gguf") ]] || complain "size of $format"
+    for file in "$work/out.gguf" "$shared/models/stories260K-$format.gguf"; do
+      "$bin/inspect" "$file" | sed -n '/^tensors/,/^  all/p' | sort
+    done | sort | uniq -c | grep -qv '^ *2 ' && complain "types of $format differ from llama-quantize's"
+  done
   "$bin/quantize" "$shared/models/stories260K.gguf" "$work/out.gguf" q4_K > "$work/out" || complain 'quantize narrow rows'
-  grep -q '^blk.0.attn_q.weight: kept as it is$' "$work/out" || complain "quantize narrow rows: $(cat "$work/out")"
+  grep -q '^blk.0.attn_q.weight: q4_K must have rows of a multiple of 256 values, they have 64; stored as q5_0$' "$work/out" || complain "quantize narrow rows: $(cat "$work/out")"
 fi
 
 # Cache bytes from types alone. 36 layers: 2 x 8 heads x 128 values x 2 bytes each; against 12 layers
@@ -177,6 +222,16 @@ if [[ -x $bin/convert ]]; then
   receipt '512 bytes per token' cla 2
   receipt '0 bytes per token and 69632 bytes per sequence' window 64 4
   receipt '768 bytes per token' mla 32
+  # Without a method: from one kind of checkpoint to the other and back.
+  refuses 'dequantize' "$bin/convert" "$model" "$work/hf"
+  refuses 'METHOD' "$bin/convert" "$model" "$work/hf" --text "$work/long"
+  "$bin/convert" "$model" "$work/hf" --dequantize && "$bin/convert" "$work/hf" "$work/back.gguf" \
+    && "$bin/inspect" "$work/back.gguf" > /dev/null || complain 'convert to a folder and back'
+  if [[ -d $shared/models/stories260K ]]; then
+    "$bin/convert" "$shared/models/stories260K" "$work/back.gguf" && "$bin/convert" "$work/back.gguf" "$work/hf2" \
+      && diff -q "$work/hf2/tokenizer.json" "$shared/models/stories260K/tokenizer.json" > /dev/null \
+      || complain 'convert a folder and back'
+  fi
   refuses 'divide' "$bin/convert" "$model" "$work/refused.gguf" gqa 3
   refuses '1 to 4' "$bin/convert" "$model" "$work/refused.gguf" cla 0
   refuses 'window' "$bin/convert" "$model" "$work/refused.gguf" window 99999999999

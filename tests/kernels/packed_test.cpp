@@ -36,10 +36,15 @@ TEST_CASE("packed: dense rows of any length", "[kernels]") {
 
 TEST_CASE("packed: bytes are those of the file", "[kernels]") {
   for (int tag = 0; tag < FormatList<All>::size; ++tag) {
+    // Scales of IQ4_XS lie in two whole words, those of NVFP4 as halves.
+    const std::size_t more = tag == tag_of_name<All>("iq4_xs")  ? 68
+                             : tag == tag_of_name<All>("nvfp4") ? 9
+                                                                : 0;
+    const auto of_file = [&](std::size_t bytes) { return bytes + (more > 0 ? bytes / more : 0); };
     const FileMatrix w = encode<All>(tag, 48, 96, normal(48 * 96, 3));
-    CHECK(pack<All>(w).bytes() == w.bytes.size());
+    CHECK(pack<All>(w).bytes() == of_file(w.bytes.size()));
     const FileMatrix ragged = encode<All>(tag, 33, 96, normal(33 * 96, 3));
-    CHECK(pack<All>(ragged).bytes() == ragged.bytes.size() / 33 * 48);
+    CHECK(pack<All>(ragged).bytes() == of_file(ragged.bytes.size() / 33 * 48));
     CHECK(pack<All>(ragged).out() == 33);
     CHECK(pack<All>(ragged).in() == 96);
     CHECK(pack<All>(ragged).tag() == tag);

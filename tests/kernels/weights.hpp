@@ -13,7 +13,7 @@ namespace weights {
 
 using namespace tenon;
 using All = AnyOf<F32, F16, Bf16, Q8_0, Q4_0, Q4_1, Mxfp4, Q5_0, Q5_1, IQ4_NL, Q2_K, Q3_K, Q4_K,
-                  Q5_K, Q6_K>;
+                  Q5_K, Q6_K, IQ4_XS, Nvfp4>;
 // Tags of All from here on are formats of blocks, which have kernels on int8 activations.
 inline constexpr int first_blocks = 3;
 
@@ -81,7 +81,11 @@ FileMatrix encode(int tag, Dim out, Dim in, const std::vector<float>& values) {
 // Whether byte i of F's file block belongs to a float scale.
 template <class F>
 bool in_scale(std::size_t i) {
-  if constexpr (F::block == 256) {
+  if constexpr (std::is_same_v<F, Nvfp4>) {
+    return false;  // every byte is a finite one
+  } else if constexpr (std::is_same_v<F, IQ4_XS>) {
+    return i < 2;
+  } else if constexpr (F::block == 256) {
     constexpr std::size_t at = std::is_same_v<F, Q2_K>   ? 80
                                : std::is_same_v<F, Q3_K> ? 108
                                : std::is_same_v<F, Q6_K> ? 208

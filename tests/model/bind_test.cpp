@@ -114,8 +114,8 @@ TEST_CASE("missing, extra and misshapen tensors are named", "[bind]") {
                s.edit("output_norm.weight").shape = {64, 1};
              }),
              Contains("output_norm.weight"));
-  CHECK_THAT(refusal<ShapeError>([](auto& s) { s.edit("blk.0.attn_k.weight").ggml_type = 21; }),
-             Contains("blk.0.attn_k.weight must be stored as one of f32") && Contains("iq3_s"));
+  CHECK_THAT(refusal<ShapeError>([](auto& s) { s.edit("blk.0.attn_k.weight").ggml_type = 17; }),
+             Contains("blk.0.attn_k.weight must be stored as one of f32") && Contains("iq2_xs"));
   CHECK_THAT(refusal<ShapeError>([](auto& s) { s.edit("blk.0.attn_norm.weight").ggml_type = 8; }),
              Contains("blk.0.attn_norm.weight"));
 }

@@ -41,7 +41,15 @@ TEST_CASE("a 100 MB model is held once", "[memory]") {
   constexpr std::size_t cache = context * 2 * 7 * 256 * 2;  // rows, planes, layers, values, bytes
   const std::size_t peak =
       peak_of({TENON_GENERATE, file, "--max-tokens", "8", "--ctx", "512", "--cache", "f16"});
+  const std::size_t quantized_peak = peak_of({TENON_GENERATE, file, "--max-tokens", "8", "--ctx",
+                                              "512", "--cache", "f16", "--quantize", "q8_0"});
   std::filesystem::remove_all(folder);
+  const std::size_t quantized = bytes / 64 * 34;  // 32 values: 34 bytes instead of 64
+  INFO("quantized while loading " << quantized << ", peak " << quantized_peak);
+  CHECK(quantized_peak > quantized);
+  constexpr std::size_t program = 8'000'000;  // itself, its vocabulary and panels of rows
+  CHECK(static_cast<double>(quantized_peak) <
+        1.2 * static_cast<double>(quantized) + static_cast<double>(cache + program));
   INFO("file " << bytes << ", cache " << cache << ", peak " << peak);
   CHECK(peak > bytes);
   CHECK(static_cast<double>(peak) < 1.15 * static_cast<double>(bytes + cache));

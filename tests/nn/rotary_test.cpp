@@ -176,6 +176,25 @@ TEST_CASE("YaRN keeps what turns often, divides what turns seldom, blends betwee
   CHECK(f.radians[18] == std::pow(150000.0, -36.0 / 64) / 32);
   CHECK(f.radians[13] == Approx(std::pow(150000.0, -26.0 / 64) * 33 / 64).epsilon(1e-13));
 
+  // Without rounding, as gpt-oss is trained, the ramp goes from 8.09 to 17.40.
+  const auto exact = policy<RopeHalves>(
+      {number("rope.freq_base", 150000), number("rope.dimension_count", 64),
+       text("rope.scaling.type", "yarn"), number("rope.scaling.factor", 32),
+       number("rope.scaling.original_context_length", 4096), number("context_length", 131072),
+       ConfigEntry{"rope.scaling.yarn_truncate", 0, {}, {}, true}});
+  const RotaryFrequencies e = exact.frequencies(64, {});
+  const auto pair_of = [](double turns) {
+    return 64 * std::log(4096 / (turns * 2 * 3.14159265358979323846)) / (2 * std::log(150000.0));
+  };
+  CHECK(e.radians[8] == f.radians[8]);
+  CHECK(e.radians[18] == f.radians[18]);
+  for (int i = 9; i < 18; ++i) {
+    const double divided = (std::min)(1.0, (i - pair_of(32)) / (pair_of(1) - pair_of(32)));
+    const double want = std::pow(150000.0, -i / 32.0) * (1 - divided + divided / 32);
+    CHECK(e.radians[static_cast<std::size_t>(i)] == Approx(want).epsilon(1e-13));
+    CHECK(e.radians[static_cast<std::size_t>(i)] != f.radians[static_cast<std::size_t>(i)]);
+  }
+
   // Other ends: 8 turns on 64 ln(4096 / 16 pi) / 2 ln(150000) = 11.82, 2 turns on 15.54.
   RopeHalves narrow = rope;
   narrow.yarn.beta_fast = 8;

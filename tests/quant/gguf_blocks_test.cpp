@@ -13,8 +13,13 @@
 #include "quant/safetensors.hpp"
 #include "shared_data.hpp"
 #include "tenon/quant/five_bits.hpp"
+#include "tenon/quant/importance.hpp"
+#include "tenon/quant/iq3_s.hpp"
 #include "tenon/quant/iq4_nl.hpp"
+#include "tenon/quant/iq4_xs.hpp"
 #include "tenon/quant/k_quants.hpp"
+#include "tenon/quant/nvfp4.hpp"
+#include "tenon/quant/q8_sums.hpp"
 
 using namespace tenon;
 

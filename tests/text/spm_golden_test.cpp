@@ -2,7 +2,6 @@
 // data. The rows are those of the list of known faults.
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -63,29 +62,13 @@ TEST_CASE("stories260K: ids of 20 texts") {
 
 TEST_CASE("Llama 2: ids of the 47 texts of llama.cpp") {
   const auto tokenizer = reference(llama2);
-  const auto input = shared_file(llama2 + ".inp");
-  const auto output = shared_file(llama2 + ".out");
-  if (!tokenizer || input.empty() || output.empty()) return;
-  const std::string separator = "\n__ggml_vocab_test__\n";
-  std::vector<std::string> texts;
-  std::string rest = read(input);
-  for (std::size_t at = 0; (at = rest.find(separator)) != std::string::npos;) {
-    texts.push_back(rest.substr(0, at));
-    rest.erase(0, at + separator.size());
-  }
-  texts.push_back(rest);
-  REQUIRE(texts.size() == 47);
-  // The last text is empty and so has no line in the list of ids.
-  std::ifstream lines(output);
-  for (std::size_t row = 0; row < texts.size(); ++row) {
-    std::string line;
-    REQUIRE((std::getline(lines, line) || row == 46));
-    std::istringstream numbers(line);
-    Ids ids;
-    for (Token id = 0; numbers >> id;) ids.push_back(id);
-    INFO("text " << row << ": " << texts[row]);
-    CHECK(tokenizer->encode(texts[row], {.bos = false}) == ids);
-    CHECK(tokenizer->decode(ids) == texts[row]);
+  const GoldenLines lines = golden_lines(llama2);
+  if (!tokenizer || lines.texts.empty()) return;
+  REQUIRE(lines.texts.size() == 47);
+  for (std::size_t row = 0; row < lines.texts.size(); ++row) {
+    INFO("text " << row << ": " << lines.texts[row]);
+    CHECK(tokenizer->encode(lines.texts[row], {.bos = false}) == lines.ids[row]);
+    CHECK(tokenizer->decode(lines.ids[row]) == lines.texts[row]);
   }
 }
 

@@ -256,3 +256,37 @@ TEST_CASE("a long stop string that nearly matches does not slow the stream down"
   CHECK(size == 100'000);
   CHECK(stream.finish() == std::string(100'000, 'a'));
 }
+
+TEST_CASE("every byte shown names the id that it came from") {
+  const Tokenizer tokenizer = parts_of("abc");
+  const auto sources = [&](const Ids& ids, const StreamOptions& options = {}) {
+    TextStream stream(tokenizer, options);
+    std::vector<std::size_t> all;
+    std::size_t shown = 0;
+    const auto take = [&](std::string_view text) {
+      REQUIRE(stream.sources().size() == text.size());
+      shown += text.size();
+      all.insert(all.end(), stream.sources().begin(), stream.sources().end());
+    };
+    for (const Token id : ids) take(stream.push(id));
+    take(stream.finish());
+    REQUIRE(all.size() == shown);
+    return all;
+  };
+  using Sources = std::vector<std::size_t>;
+  // One id a byte, so every byte of a whole character has an id of its own.
+  const Ids ids = bytes(mixed);
+  const Sources each = sources(ids);
+  REQUIRE(each.size() == mixed.size());
+  for (std::size_t i = 0; i < each.size(); ++i) CHECK(each[i] == i);
+  const Token abc = *tokenizer.find("abc"), bc = *tokenizer.find("bc");
+  CHECK(sources({abc, bc}) == Sources{0, 0, 0, 1, 1});
+  // What a stop string held back and then let go keeps its ids; what it took has none.
+  CHECK(sources({abc, bc}, {.stop = {"cbx"}}) == Sources{0, 0, 0, 1, 1});
+  CHECK(sources({abc, bc}, {.stop = {"cb"}}) == Sources{0, 0});
+  // A replacement character stands for the first of its bytes.
+  CHECK(sources(bytes("\xE2\x80")) == Sources{0, 0, 0});
+  CHECK(sources(bytes("a\xE2\x80z")) == Sources{0, 1, 1, 1, 3});
+  CHECK(sources(bytes("\xF0\x9F\xF0\x9F\x99\x82")) == Sources{0, 0, 0, 2, 3, 4, 5});
+  CHECK(sources(bytes("\xE0\x80")) == Sources{0, 0, 0, 1, 1, 1});
+}

@@ -136,12 +136,13 @@ TEST_CASE("kinds and byte pieces") {
 
 TEST_CASE("what is not implemented is refused by name") {
   const Metadata good = metadata_of(marks_and_bytes());
-  for (const std::string model : {"gpt2", "bert", "t5", "rwkv", "", "plamo2"}) {
+  for (const std::string model : {"rwkv", "", "plamo2"}) {
     Metadata metadata = good;
     metadata.set("tokenizer.ggml.model", model.c_str());
-    CHECK(contains(
-        load_error(metadata),
-        "must name a tokenizer that is implemented (\"llama\"), the file says \"" + model + "\""));
+    CHECK(contains(load_error(metadata),
+                   "must name a tokenizer that is implemented (\"llama\", \"gpt2\", \"bert\", "
+                   "\"t5\"), the file says \"" +
+                       model + "\""));
   }
   CHECK(contains(load_error(without(good, "tokenizer.ggml.model")),
                  "\"tokenizer.ggml.model\" is missing"));
@@ -149,8 +150,6 @@ TEST_CASE("what is not implemented is refused by name") {
   metadata.set("tokenizer.ggml.pre", "default");
   metadata.set("tokenizer.ggml.remove_extra_whitespaces", false);
   CHECK(load_error(metadata) == "");
-  metadata.set("tokenizer.ggml.remove_extra_whitespaces", true);
-  CHECK(contains(load_error(metadata), "\"tokenizer.ggml.remove_extra_whitespaces\" asks for"));
   metadata = good;
   metadata.set("tokenizer.ggml.pre", "qwen2");
   CHECK(contains(load_error(metadata),
@@ -158,15 +157,12 @@ TEST_CASE("what is not implemented is refused by name") {
   metadata = good;
   metadata.set("tokenizer.ggml.precompiled_charsmap",
                MetaValue{MetaType::array, MetaType::u8, std::vector<std::uint64_t>{1}});
-  CHECK(contains(load_error(metadata), "\"tokenizer.ggml.precompiled_charsmap\" asks for"));
+  CHECK(contains(load_error(metadata), "the character map of a tokenizer must be a trie"));
   for (const std::string key : {"add_bos_token", "add_eos_token", "add_space_prefix"}) {
     metadata = good;
     metadata.set("tokenizer.ggml." + key, std::uint32_t{1});
     CHECK(contains(load_error(metadata), key + "\" must be a bool, the file has type u32"));
   }
-  const auto file = shared_file("data/tokenizers/ggml-vocab-gpt-2.gguf");
-  if (!file.empty())
-    CHECK(contains(load_error(Gguf::open(file).metadata()), "the file says \"gpt2\""));
 }
 
 TEST_CASE("a start id that is wanted must exist") {

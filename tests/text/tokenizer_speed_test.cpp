@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -101,3 +104,70 @@ TEST_CASE("row 27: a megabyte of one character") {
   CHECK(timed(*llama2) < 1);
   CHECK(llama2->decode(llama2->encode(text)) == text);
 }
+
+#if TENON_TESTS_WITH_TEXT
+namespace {
+
+std::vector<std::pair<std::string, Tokenizer>> every_kind() {
+  std::vector<std::pair<std::string, Tokenizer>> all;
+  for (const std::string name : {"llama-spm", "gpt-2", "deepseek-coder", "bert-bge"}) {
+    if (auto tokenizer = reference("data/tokenizers/ggml-vocab-" + name + ".gguf"))
+      all.emplace_back(name, *tokenizer);
+  }
+  const std::filesystem::path folder =
+      std::filesystem::path(TENON_SOURCE_DIR) / "tests/data/tokenizers";
+  for (const std::string name : {"llama3", "qwen2", "llama2", "metaspace", "unigram", "falcon"}) {
+    Metadata metadata;
+    metadata.set("tokenizer.huggingface.json", read(folder / (name + ".json")));
+    all.emplace_back(name + ".json", Tokenizer::from(metadata));
+  }
+  for (const std::string name : {"bpe", "unigram"}) {
+    Metadata metadata;
+    metadata.set("tokenizer.sentencepiece.model",
+                 read(folder / ("sentencepiece-" + name + ".model")));
+    all.emplace_back(name + ".model", Tokenizer::from(metadata));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("row 27: a megabyte of one character, in every kind of tokenizer") {
+  keep_memory();
+  for (const auto& [name, tokenizer] : every_kind()) {
+    INFO(name);
+    for (const char c : {'a', '_', ' ', '\n', '1'}) {
+      const std::string text(1'000'000, c);
+      double best = 1e9;
+      for (int i = 0; i < 3 && best > 1; ++i) {
+        const double begin = processor_seconds();
+        tokenizer.encode(text);
+        best = (std::min)(best, processor_seconds() - begin);
+      }
+      INFO("character " << static_cast<int>(c));
+      CHECK(best < 1);
+    }
+  }
+}
+
+TEST_CASE("English text: megabytes a second, on one core") {
+  keep_memory();
+  const auto file = shared_file("data/texts/shakespeare_64k.txt");
+  if (file.empty()) return;
+  const std::string text = repeat(read(file), 2'000'000);
+  for (const auto& [name, tokenizer] : every_kind()) {
+    double best = 1e9;
+    for (int i = 0; i < 3; ++i) {
+      const double begin = processor_seconds();
+      tokenizer.encode(text);
+      best = (std::min)(best, processor_seconds() - begin);
+    }
+    const double speed = static_cast<double>(text.size()) / 1e6 / best;
+    std::printf("%-22s %6.1f MB/s\n", name.c_str(), speed);
+    // The figure holds for real vocabularies; the small ones make several times as many ids.
+    const bool real = name.find('.') == std::string::npos;
+    INFO(name << ": " << speed << " MB/s");
+    if (real) CHECK(speed > 10);
+  }
+}
+#endif

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,6 +90,35 @@ inline std::optional<Tokenizer> reference(const std::string& name) {
 inline std::string read(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The texts of a vocabulary of llama.cpp, and the ids that it gives them; none where they are
+// absent.
+struct GoldenLines {
+  std::vector<std::string> texts;
+  std::vector<std::vector<Token>> ids;
+};
+inline GoldenLines golden_lines(const std::string& name) {
+  const auto input = shared_file(name + ".inp");
+  const auto output = shared_file(name + ".out");
+  GoldenLines lines;
+  if (input.empty() || output.empty()) return lines;
+  const std::string separator = "\n__ggml_vocab_test__\n";
+  std::string rest = read(input);
+  for (std::size_t at = 0; (at = rest.find(separator)) != std::string::npos;) {
+    lines.texts.push_back(rest.substr(0, at));
+    rest.erase(0, at + separator.size());
+  }
+  lines.texts.push_back(rest);
+  std::ifstream all(output);
+  for (std::size_t row = 0; row < lines.texts.size(); ++row) {
+    std::string line;
+    std::getline(all, line);  // the last text is empty and has no line
+    std::istringstream numbers(line);
+    lines.ids.emplace_back();
+    for (Token id = 0; numbers >> id;) lines.ids.back().push_back(id);
+  }
+  return lines;
 }
 
 // The message of the E that f() throws; "" when it throws none.

@@ -49,6 +49,29 @@ class FileBlock {
       return code < 8 ? doubled[code] : -doubled[code - 8];
     });
   }
+  Unit unit(Nvfp4, Dim u) const {
+    constexpr int doubled[] = {0, 1, 2, 3, 4, 6, 8, 12};
+    Unit of = plain(0, 0, [&](Dim i) {
+      const Dim g = 2 * u + i / 16;
+      const int code = bits(4 + 8 * g + i % 8, i % 16 / 8 * 4, 15);
+      return code < 8 ? doubled[code] : -doubled[code - 8];
+    });
+    for (int s = 0; s < 2; ++s) {
+      const int code = byte(2 * u + s), exponent = code >> 3 & 15;
+      const int mantissa = (code & 7) + (exponent > 0 ? 8 : 0);
+      of.d[s] = code == 0x7f
+                    ? 0.0f
+                    : std::ldexp(static_cast<float>(mantissa), (exponent > 0 ? exponent : 1) - 11);
+    }
+    return of;
+  }
+  Unit unit(IQ4_XS, Dim u) const {
+    constexpr int table[] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                             1,    13,   25,  38,  53,  69,  89,  113};
+    const int code = bits(4 + u / 2, u % 2 * 4, 15) + 16 * bits(2 + u / 4, u % 4 * 2, 3);
+    return plain(half(0) * static_cast<float>(code - 32), 0,
+                 [&](Dim i) { return table[nibble(8 + 16 * u, i)]; });
+  }
   Unit unit(Q4_K, Dim u) const {
     return six_bit_pairs(u, [&](Dim i) { return bits(16 + u / 2 * 32 + i, u % 2 * 4, 15); });
   }
@@ -109,8 +132,8 @@ class FileBlock {
 };
 // Of a format with one scale for 32 values, and of those that have minima.
 template <class F>
-inline constexpr bool one_scale =
-    !std::is_same_v<F, Q2_K> && !std::is_same_v<F, Q3_K> && !std::is_same_v<F, Q6_K>;
+inline constexpr bool one_scale = !std::is_same_v<F, Q2_K> && !std::is_same_v<F, Q3_K> &&
+                                  !std::is_same_v<F, Q6_K> && !std::is_same_v<F, Nvfp4>;
 template <class F>
 inline constexpr bool has_minima =
     std::is_same_v<F, Q4_1> || std::is_same_v<F, Q5_1> || std::is_same_v<F, Q2_K> ||

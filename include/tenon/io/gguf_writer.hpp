@@ -1,6 +1,8 @@
 #pragma once
 // Writing GGUF checkpoints.
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <span>
 
@@ -20,6 +22,13 @@ void write_gguf(std::ostream& out, const Metadata& metadata, std::span<const Ten
 // The same to a file, which is replaced whole or left as it was.
 void write_gguf(const std::filesystem::path& path, const Metadata& metadata,
                 std::span<const TensorInfo> tensors);
+
+// The same for tensors that are made one after another while the file is written, so that no two of
+// them need be in memory: make(i) gives the bytes of tensors[i], whose own `data` is not looked at;
+// they stay valid until its next call.
+using MakeTensor = std::function<StoredBytes(std::size_t)>;
+void write_gguf(const std::filesystem::path& path, const Metadata& metadata,
+                std::span<const TensorInfo> tensors, const MakeTensor& make);
 
 }  // namespace tenon::inline TENON_ABI
 

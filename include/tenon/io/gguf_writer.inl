@@ -17,6 +17,7 @@
 #include "gguf_format.hpp"
 #include "gguf_writer.hpp"
 #include "replace_file.hpp"
+#include "write_bytes.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -157,18 +158,28 @@ inline void put_padding(std::ostream& out, std::uint64_t written, std::uint64_t 
   out.write(zeros.data(), static_cast<std::streamsize>(zeros.size()));
 }
 
-}  // namespace detail
+inline constexpr std::string_view gguf_to_write = "GGUF to write";
 
-TENON_INLINE void write_gguf(std::ostream& out, const Metadata& metadata,
-                             std::span<const TensorInfo> tensors) {
-  constexpr std::string_view origin = "GGUF to write";
+inline void check_tensor_bytes(const TensorInfo& tensor, const StoredBytes& data) {
+  const std::uint64_t bytes =
+      gguf_tensor_bytes<ShapeError>(gguf_to_write, tensor.name, tensor.ggml_type, tensor.shape);
+  if (data.size() == bytes) return;
+  fail<ShapeError>(gguf_to_write, ": tensor \"", printable(tensor.name), "\" ",
+                   shape_text(tensor.shape), " of type ", find_ggml_type(tensor.ggml_type)->name,
+                   " must have ", bytes, " bytes, it is given ", data.size(),
+                   "; pass the bytes of its shape");
+}
+
+TENON_INLINE void write_gguf_made(std::ostream& out, const Metadata& metadata,
+                                  std::span<const TensorInfo> tensors, const MakeTensor& make) {
+  constexpr std::string_view origin = gguf_to_write;
   const std::uint64_t alignment = gguf_alignment<RequestError>(origin, metadata);
   if (metadata.entries().size() > GgufFormat::most_keys) {
     fail<RequestError>(origin, ": the number of metadata keys must be at most ",
                        GgufFormat::most_keys, ", it is ", metadata.entries().size(),
                        "; put lists into arrays");
   }
-  detail::GgufHeader header(tensors.size(), metadata.entries().size());
+  GgufHeader header(tensors.size(), metadata.entries().size());
   for (const Metadata::Entry& entry : metadata.entries()) {
     check_gguf_name<RequestError>(origin, "a metadata key", entry.key);
     header.put_entry(entry.key, entry.value);
@@ -183,21 +194,16 @@ TENON_INLINE void write_gguf(std::ostream& out, const Metadata& metadata,
     }
     const std::uint64_t bytes =
         gguf_tensor_bytes<ShapeError>(origin, tensor.name, tensor.ggml_type, tensor.shape);
-    if (tensor.data.size() != bytes) {
-      fail<ShapeError>(origin, ": tensor \"", printable(tensor.name), "\" ",
-                       shape_text(tensor.shape), " of type ",
-                       find_ggml_type(tensor.ggml_type)->name, " must have ", bytes,
-                       " bytes, it is given ", tensor.data.size(), "; pass the bytes of its shape");
-    }
     header.put_tensor(tensor, offset);
     offset += round_up(bytes, alignment);
   }
   out.write(header.bytes().data(), static_cast<std::streamsize>(header.bytes().size()));
-  if (!tensors.empty()) detail::put_padding(out, header.bytes().size(), alignment);
-  for (const TensorInfo& tensor : tensors) {
-    out.write(reinterpret_cast<const char*>(tensor.data.data()),
-              static_cast<std::streamsize>(tensor.data.size()));
-    detail::put_padding(out, tensor.data.size(), alignment);
+  if (!tensors.empty()) put_padding(out, header.bytes().size(), alignment);
+  for (std::size_t i = 0; i < tensors.size() && out; ++i) {
+    const StoredBytes data = make(i);
+    check_tensor_bytes(tensors[i], data);
+    write_bytes(out, data);
+    put_padding(out, data.size(), alignment);
   }
   if (!out) {
     fail<CapacityError>(origin, ": all bytes must be written, the stream refused some; ",
@@ -205,9 +211,23 @@ TENON_INLINE void write_gguf(std::ostream& out, const Metadata& metadata,
   }
 }
 
+}  // namespace detail
+
+TENON_INLINE void write_gguf(std::ostream& out, const Metadata& metadata,
+                             std::span<const TensorInfo> tensors) {
+  for (const TensorInfo& tensor : tensors) detail::check_tensor_bytes(tensor, tensor.data);
+  detail::write_gguf_made(out, metadata, tensors, [&](std::size_t i) { return tensors[i].data; });
+}
+
 TENON_INLINE void write_gguf(const std::filesystem::path& path, const Metadata& metadata,
                              std::span<const TensorInfo> tensors) {
   replace_file(path, [&](std::ostream& out) { write_gguf(out, metadata, tensors); });
+}
+
+TENON_INLINE void write_gguf(const std::filesystem::path& path, const Metadata& metadata,
+                             std::span<const TensorInfo> tensors, const MakeTensor& make) {
+  replace_file(path,
+               [&](std::ostream& out) { detail::write_gguf_made(out, metadata, tensors, make); });
 }
 
 }  // namespace tenon::inline TENON_ABI

@@ -11,18 +11,19 @@
 
 #include "../core/error.hpp"
 #include "../core/metadata.hpp"
+#include "../core/stored_bytes.hpp"
 #include "../core/types.hpp"
 
 namespace tenon::inline TENON_ABI {
 
 // One stored tensor. `shape` has the slowest axis first, so a linear weight is [out, in] and the
-// last axis is contiguous. `data` is exactly the tensor's bytes, at an address of any alignment; it
-// belongs to the source and lives as long as that.
+// last axis is contiguous. `data` is exactly the tensor's bytes, at an address of any alignment, or
+// made of others when it is read; it belongs to the source and lives as long as that.
 struct TensorInfo {
   std::string name;
   int ggml_type = 0;
   std::vector<Dim> shape;
-  std::span<const std::byte> data;
+  StoredBytes data;
 };
 
 // A shape as messages show it: [32, 64].
@@ -39,8 +40,8 @@ class TensorSource {
   virtual std::span<const TensorInfo> tensors() const = 0;
   // The tensor of that name, or null; takes constant time.
   virtual const TensorInfo* find(std::string_view name) const = 0;
-  // The caller has read this part of a tensor's data and will not soon again, so its pages need not
-  // stay in memory. May be called from several threads at once.
+  // The caller has read this part of a tensor's data, where it lies, and will not soon again, so
+  // its pages need not stay in memory. May be called from several threads at once.
   virtual void done_with(std::span<const std::byte>) const {}
 
   // While a copy of this lives, the bytes of the tensors stay where they are, with or without the

@@ -32,13 +32,15 @@ TENON_LEAF inline __attribute__((always_inline)) Bytes64 quants_at(const std::by
 template <class F>
 TENON_LEAF inline __attribute__((always_inline)) F32x16 scales_at(const std::byte* scales, Dim unit,
                                                                   int half) {
-  if constexpr (F::block > 32) {
+  using Layout = TileLayout<F>;
+  if constexpr (requires { typename Layout::Groups; }) {
     return group_scales<F>(scales, unit, half);
   } else {
-    const std::byte* at = scales + unit * Dim{TileLayout<F>::scale_bytes};
-    if constexpr (TileLayout<F>::code == QuantCode::e2m1) {
+    const std::byte* at = scales + unit * Dim{Layout::scale_bytes / (F::block / 32)};
+    if constexpr (requires { requires Layout::exponent_scales; }) {
       return load_half_scales(at);
     } else {
+      if constexpr (Layout::kind.scales == 2) at += half * Dim{tile_rows * 2};
       return load_half(reinterpret_cast<const std::uint16_t*>(at));
     }
   }

@@ -6,8 +6,10 @@
 #include "../quant/dense.hpp"
 #include "../quant/five_bits.hpp"
 #include "../quant/iq4_nl.hpp"
+#include "../quant/iq4_xs.hpp"
 #include "../quant/k_quants.hpp"
 #include "../quant/mxfp4.hpp"
+#include "../quant/nvfp4.hpp"
 #include "isa.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -22,7 +24,8 @@ concept CompiledLeaf = std::same_as<F, F32> || std::same_as<F, F16> || std::same
     std::same_as<F, Q8_0> || std::same_as<F, Q4_0> || std::same_as<F, Q4_1> ||
     std::same_as<F, Mxfp4> || std::same_as<F, Q5_0> || std::same_as<F, Q5_1> ||
     std::same_as<F, Q2_K> || std::same_as<F, Q3_K> || std::same_as<F, Q4_K> ||
-    std::same_as<F, Q5_K> || std::same_as<F, Q6_K> || std::same_as<F, IQ4_NL>;
+    std::same_as<F, Q5_K> || std::same_as<F, Q6_K> || std::same_as<F, IQ4_NL> ||
+    std::same_as<F, IQ4_XS> || std::same_as<F, Nvfp4>;
 
 // One sentence where a program cannot have F's leaves: they are neither in the library nor are
 // those of every format included, which is where EveryLinearLeaf is complete.
@@ -54,6 +57,8 @@ extern template const LinearLeaf& linear_leaf<Q4_K>(Isa);
 extern template const LinearLeaf& linear_leaf<Q5_K>(Isa);
 extern template const LinearLeaf& linear_leaf<Q6_K>(Isa);
 extern template const LinearLeaf& linear_leaf<IQ4_NL>(Isa);
+extern template const LinearLeaf& linear_leaf<IQ4_XS>(Isa);
+extern template const LinearLeaf& linear_leaf<Nvfp4>(Isa);
 #endif
 
 }  // namespace tenon::inline TENON_ABI

@@ -73,8 +73,8 @@ namespace detail {
 template <class Formats>
 const LinearLeaf& linear_leaf_of_tag(int tag, Isa isa) {
   return FormatList<Formats>::visit(tag, [&]<class F>(F) -> const LinearLeaf& {
-    static_assert(explain_leaf<F>());
-    return linear_leaf<F>(isa);
+    static_assert(explain_leaf<packed_form<F>>());
+    return linear_leaf<packed_form<F>>(isa);
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Weight matrices repacked once at bind into tiles (see tile_layouts.hpp); a matrix costs the
-// file's bytes with the rows rounded up to a tile.
+// file's bytes with the rows rounded up to a tile (IQ4_XS 1/68 more, NVFP4 1/9), or those of the
+// format that it is packed as (see packed_form).
 #include <cstring>
 #include <memory>
 #include <span>
@@ -11,6 +12,7 @@
 #include "../core/error.hpp"
 #include "../core/executor.hpp"
 #include "../core/memory.hpp"
+#include "../core/stored_bytes.hpp"
 #include "../quant/any_of.hpp"
 #include "plane_tiles.hpp"
 #include "tile_layouts.hpp"
@@ -36,12 +38,12 @@ class PackedMatrix {
   PackedMatrix() = default;
 
   // Packs `rows`, the file's [out, in] of the format with this tag, on all threads of `team`; each
-  // touches first the rows it will later read. Calls done(bytes) from any of them for each part of
-  // `rows` that is not needed any more; what is left when that returns false is not packed.
-  // ShapeError when the bytes are not out rows of in.
+  // touches first the rows it will later read, and makes those that have to be made. Calls
+  // done(bytes) from any of them for each part of `rows` that is not needed any more; what is left
+  // when that returns false is not packed. ShapeError when the bytes are not out rows of in.
   template <class Done = IgnoreBytes>
-  static PackedMatrix pack(int tag, std::span<const std::byte> rows, Dim out, Dim in,
-                           Executor& team, Done&& done = {}) {
+  static PackedMatrix pack(int tag, StoredBytes rows, Dim out, Dim in, Executor& team,
+                           Done&& done = {}) {
     check_size(tag, rows.size(), out, in);
     const auto buffer = std::make_shared<AlignedBuffer>(packed_bytes(tag, out, in));
     return pack_into({buffer->data(), buffer->size()}, buffer, tag, rows, out, in, team, done);
@@ -49,7 +51,7 @@ class PackedMatrix {
   // The same into memory of the caller: packed_bytes() on a cache line, which `owner` keeps.
   template <class Done = IgnoreBytes>
   static PackedMatrix pack_into(std::span<std::byte> to, std::shared_ptr<const void> owner, int tag,
-                                std::span<const std::byte> rows, Dim out, Dim in, Executor& team,
+                                StoredBytes rows, Dim out, Dim in, Executor& team,
                                 Done&& done = {}) {
     check_size(tag, rows.size(), out, in);
     PackedMatrix packed = view(tag, to, out, in, std::move(owner));
@@ -63,7 +65,7 @@ class PackedMatrix {
     matrix.tag_ = tag;
     matrix.out_ = out;
     matrix.in_ = in;
-    FormatList<Formats>::visit(tag, [&]<class F>(F) { matrix.template lay_out<F>(); });
+    FormatList<Formats>::visit(tag, [&]<class F>(F) { matrix.template lay_out<packed_form<F>>(); });
     if (matrix.bytes_ != packed.size()) {
       fail<ShapeError>("a packed matrix of ", out, " rows of ", in, " values must have ",
                        matrix.bytes_, " bytes, it has ", packed.size(), "; pack it again");
@@ -72,14 +74,17 @@ class PackedMatrix {
     matrix.owner_ = std::move(owner);
     return matrix;
   }
-  // Bytes of a packed [out, in], both positive. CapacityError when they leave the address space.
-  static std::size_t packed_bytes(int tag, Dim out, Dim in) {
+  // One that only knows its sizes; packed() is empty, and nothing can be read from it.
+  static PackedMatrix outline(int tag, Dim out, Dim in) {
     PackedMatrix matrix;
+    matrix.tag_ = tag;
     matrix.out_ = out;
     matrix.in_ = in;
-    FormatList<Formats>::visit(tag, [&]<class F>(F) { matrix.template lay_out<F>(); });
-    return matrix.bytes_;
+    FormatList<Formats>::visit(tag, [&]<class F>(F) { matrix.template lay_out<packed_form<F>>(); });
+    return matrix;
   }
+  // Bytes of a packed [out, in], both positive. CapacityError when they leave the address space.
+  static std::size_t packed_bytes(int tag, Dim out, Dim in) { return outline(tag, out, in).bytes_; }
   // A number that changes with the arrangement of packed bytes: of a pattern, packed.
   static std::uint64_t layout_signature(int tag) {
     return FormatList<Formats>::visit(tag, [&]<class F>(F) {
@@ -98,14 +103,14 @@ class PackedMatrix {
   Dim in() const { return in_; }
   Dim tiles() const { return ceil_div(out_, tile_rows); }
   std::size_t bytes() const { return bytes_; }
-  std::span<const std::byte> packed() const { return {data_, bytes_}; }
+  std::span<const std::byte> packed() const { return {data_, data_ == nullptr ? 0 : bytes_}; }
 
   // Writes the in() exactly decoded values of one row, 0 <= row < out().
   void decode_row(Dim row, float* to) const {
     FormatList<Formats>::visit(tag_, [&]<class F>(F) {
-      if constexpr (Tiled<F>) {
+      if constexpr (Tiled<packed_form<F>>) {
         const TileWeights from = tile(row / tile_rows);
-        gather_row<F>(from, static_cast<std::size_t>(row % tile_rows), to);
+        gather_row<packed_form<F>>(from, static_cast<std::size_t>(row % tile_rows), to);
       } else {
         const std::size_t at = static_cast<std::size_t>(row) * row_bytes<F>(in_);
         decode_part<F>(data_ + at, 0, in_, to);
@@ -142,10 +147,11 @@ class PackedMatrix {
   void lay_out() {
     if constexpr (Tiled<F>) {
       using Layout = TileLayout<F>;
-      static_assert(Layout::value_bytes + Layout::scale_bytes == tile_rows * F::block_bytes);
+      constexpr std::size_t block_bytes = Layout::value_bytes + Layout::scale_bytes;
+      static_assert(block_bytes <= tile_rows * F::block_bytes * 10 / 9);
       const auto blocks = static_cast<std::size_t>(ceil_div(in_, F::block));
       const auto count = static_cast<std::size_t>(tiles());
-      bytes_ = checked_multiply(count, checked_multiply(blocks, tile_rows * F::block_bytes));
+      bytes_ = checked_multiply(count, checked_multiply(blocks, block_bytes));
       value_stride_ = blocks * Layout::value_bytes;
       scale_stride_ = blocks * Layout::scale_bytes;
       scales_at_ = count * value_stride_;
@@ -156,28 +162,57 @@ class PackedMatrix {
   }
 
   template <class F, class Done>
-  void fill(std::span<const std::byte> rows, Executor& team, Done& done) {
+  void fill(const StoredBytes& rows, Executor& team, Done& done) {
     const std::size_t tile_bytes = tile_rows * row_bytes<F>(in_);
-    const auto some =
-        static_cast<Dim>((std::max)(std::size_t{1}, (std::size_t{4} << 20) / tile_bytes));
+    // What has to be made shall stay in a processor's own cache until it is packed.
+    const std::size_t panel = std::size_t{rows.made() ? 1u : 4u} << (rows.made() ? 18 : 20);
+    const auto some = static_cast<Dim>((std::max)(std::size_t{1}, panel / tile_bytes));
+    const std::size_t most = static_cast<std::size_t>((std::min)(some, tiles())) * tile_bytes;
+    const auto workers = static_cast<std::size_t>(team.threads());
+    AlignedBuffer scratch(rows.made() ? checked_multiply(workers, most) : 0);
     team.run([&](Worker worker) {
       const Range mine = share(tiles(), worker);
+      std::vector<std::byte> again;  // a tile's rows, of a format that is packed as another
       for (Dim first = mine.begin; first < mine.end; first += some) {
         const Dim last = (std::min)(first + some, mine.end);
-        for (Dim t = first; t < last; ++t) fill_tile<F>(rows.data(), t);
         const std::size_t from = static_cast<std::size_t>(first) * tile_bytes;
         const std::size_t to = (std::min)(static_cast<std::size_t>(last) * tile_bytes, rows.size());
-        if (!done(rows.subspan(from, to - from))) return;
+        std::byte* own = scratch.data();
+        if (own != nullptr) own += static_cast<std::size_t>(worker.index) * most;
+        const auto part = rows.read(from, {own, to - from});
+        for (Dim t = first; t < last; ++t) {
+          const std::byte* at = part.data() + static_cast<std::size_t>(t - first) * tile_bytes;
+          if constexpr (std::is_same_v<packed_form<F>, F>) {
+            fill_tile<F>(at, row_bytes<F>(in_), t);
+          } else {
+            repack<F>(at, used_rows(t), again);
+            fill_tile<packed_form<F>>(again.data(),
+                                      again.size() / static_cast<std::size_t>(used_rows(t)), t);
+          }
+        }
+        rows.done(from, to - from);
+        if (!done(part)) return;
       }
     });
   }
+  Dim used_rows(Dim t) const { return (std::min)(Dim{tile_rows}, out_ - t * tile_rows); }
+  // Makes `count` rows of F those of its packed form.
   template <class F>
-  void fill_tile(const std::byte* rows, Dim t) {
-    const std::size_t row_size = row_bytes<F>(in_);
+  void repack(const std::byte* rows, Dim count, std::vector<std::byte>& to) const {
+    using To = packed_form<F>;
+    constexpr std::size_t bytes = static_cast<std::size_t>(F::block / To::block) * To::block_bytes;
+    const auto blocks = static_cast<std::size_t>(count * ceil_div(in_, F::block));
+    to.resize(blocks * bytes);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      F::repack(rows + b * F::block_bytes, to.data() + b * bytes);
+    }
+  }
+  // From the tile's first row on, `row_size` bytes each.
+  template <class F>
+  void fill_tile(const std::byte* from, std::size_t row_size, Dim t) {
     const TileWeights at = tile(t);
     auto* values = const_cast<std::byte*>(at.values);
-    const Dim used = (std::min)(Dim{tile_rows}, out_ - t * tile_rows);
-    const std::byte* from = rows + static_cast<std::size_t>(t * tile_rows) * row_size;
+    const Dim used = used_rows(t);
     if constexpr (Tiled<F>) {
       using Layout = TileLayout<F>;
       auto* scales = const_cast<std::byte*>(at.scales);
@@ -205,7 +240,10 @@ class PackedMatrix {
         }
       }
     } else {
-      std::memcpy(values, from, static_cast<std::size_t>(used) * row_size);
+      for (Dim r = 0; r < used; ++r) {
+        const auto i = static_cast<std::size_t>(r);
+        std::memcpy(values + i * row_bytes<F>(in_), from + i * row_size, row_bytes<F>(in_));
+      }
     }
   }
   // Puts the row's file blocks together again, some at a time, and lets the format decode them.

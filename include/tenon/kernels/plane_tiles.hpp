@@ -1,12 +1,15 @@
 #pragma once
 // Tiles of the formats whose quants have two, three, five or six bits, or whose scales are codes
-// themselves: Q5_0, Q5_1 and the K-quants. Their codes move into the planes of QuantPlanes, so that
-// a kernel needs a shift and a mask for each plane, whatever order the file has them in.
+// themselves: Q5_0, Q5_1, the K-quants, IQ4_XS, NVFP4. Their codes move into the planes of
+// QuantPlanes, so that a kernel needs a shift and a mask for each plane, whatever order the file
+// has them in.
 #include <cstdint>
 #include <cstring>
 
 #include "../quant/five_bits.hpp"
+#include "../quant/iq4_xs.hpp"
 #include "../quant/k_quants.hpp"
+#include "../quant/nvfp4.hpp"
 #include "tile_layouts.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -166,16 +169,40 @@ struct EightBits {
   }
 };
 
+// IQ4_XS: nibbles of eight scales, then the two bits above them, which leave half a word unused; 32
+// stands for zero.
+struct EightSixBits {
+  static constexpr std::size_t words = 2;
+  static void read(const std::byte* block, std::uint32_t* to) {
+    std::int8_t scales[8];
+    Iq4XsLayout::read_scales(block, scales);
+    for (int g = 0; g < 8; ++g) {
+      const auto code = static_cast<std::uint32_t>(scales[g] + 32);
+      to[0] |= (code & 15u) << (4 * g);
+      to[1] |= code >> 4 << (2 * g);
+    }
+  }
+  static void write(const std::uint32_t* from, std::byte* block) {
+    std::int8_t scales[8];
+    for (int g = 0; g < 8; ++g) {
+      const std::uint32_t code = (from[0] >> (4 * g) & 15u) | (from[1] >> (2 * g) & 3u) << 4;
+      scales[g] = static_cast<std::int8_t>(static_cast<int>(code) - 32);
+    }
+    Iq4XsLayout::write_scales(scales, block);
+  }
+};
+
 // [256-k super-block]: quants in planes, eight units of 32 k; then 16 halves d, 16 halves of dmin
 // with the sign changed (so that a minimum is one product), where there is one, and the groups'
 // codes. `Stored` is how the file lays the block out; `Scales` of 32 k as in BlockKind.
-template <class Stored, class GroupScales, QuantPlanes Planes, int Scales, int Offset>
+template <class Stored, class GroupScales, QuantPlanes Planes, int Scales, int Offset,
+          QuantCode Code = QuantCode::integer>
 struct SuperBlockTile {
   using Groups = GroupScales;
   static constexpr bool minima = requires { Stored::dmin_at; };
   static constexpr QuantPlanes planes = Planes;
-  static constexpr QuantCode code = QuantCode::integer;
-  static constexpr BlockKind kind{false, minima, Scales};
+  static constexpr QuantCode code = Code;
+  static constexpr BlockKind kind{Code == QuantCode::iq4, minima, Scales};
   static constexpr std::size_t unit_bytes = PlaneUnit<Planes>::bytes;
   static constexpr std::size_t value_bytes = 8 * unit_bytes;
   static constexpr std::size_t codes_at = tile_rows * (minima ? 4 : 2);
@@ -223,6 +250,44 @@ struct SuperBlockTile {
     std::memcpy(to, &bits, 2);
   }
 };
+
+// [64-k block]: NVFP4 nibbles in planes, two units of 32 k; scales as halves, which hold every one,
+// [group of 16 k][16 rows].
+struct Nvfp4Tile {
+  static constexpr QuantPlanes planes{4, 0};
+  static constexpr QuantCode code = QuantCode::e2m1;
+  static constexpr BlockKind kind{false, false, 2};
+  static constexpr std::size_t unit_bytes = PlaneUnit<planes>::bytes;
+  static constexpr std::size_t value_bytes = 2 * unit_bytes;
+  static constexpr std::size_t scale_bytes = 4 * tile_rows * 2;
+  static constexpr Dim copy_blocks = 1;
+  static constexpr int offset = 12;
+  static void scatter(const std::byte* block, std::size_t row, std::byte* values,
+                      std::byte* scales) {
+    std::uint8_t codes[Nvfp4::block] = {};
+    for (Dim g = 0; g < 4; ++g) {
+      Nvfp4::read_codes(block, g, codes + g * Nvfp4::group);
+      store_half(half_e4m3(std::to_integer<int>(block[g])),
+                 scales + (static_cast<std::size_t>(g) * tile_rows + row) * 2);
+    }
+    for (std::size_t u = 0; u < 2; ++u) {
+      PlaneUnit<planes>::scatter(codes + 32 * u, row, values + u * unit_bytes);
+    }
+  }
+  static void gather(const std::byte* values, const std::byte* scales, std::size_t row,
+                     std::byte* block) {
+    std::memset(block, 0, Nvfp4::block_bytes);
+    std::uint8_t codes[Nvfp4::block];
+    for (std::size_t u = 0; u < 2; ++u) {
+      PlaneUnit<planes>::gather(values + u * unit_bytes, row, codes + 32 * u);
+    }
+    for (Dim g = 0; g < 4; ++g) {
+      Nvfp4::write_codes(codes + g * Nvfp4::group, g, block);
+      block[g] = static_cast<std::byte>(code_of_half_e4m3(
+          load_half(scales + (static_cast<std::size_t>(g) * tile_rows + row) * 2)));
+    }
+  }
+};
 }  // namespace detail
 
 template <>
@@ -244,5 +309,10 @@ struct TileLayout<Q5_K>
 template <>
 struct TileLayout<Q6_K>
     : detail::SuperBlockTile<detail::Q6KLayout, detail::EightBits, QuantPlanes{4, 2}, 2, 32> {};
+template <>
+struct TileLayout<IQ4_XS> : detail::SuperBlockTile<detail::Iq4XsLayout, detail::EightSixBits,
+                                                   QuantPlanes{4, 0}, 1, 128, QuantCode::iq4> {};
+template <>
+struct TileLayout<Nvfp4> : detail::Nvfp4Tile {};
 
 }  // namespace tenon::inline TENON_ABI

@@ -27,6 +27,11 @@ TENON_LEAF inline __attribute__((always_inline)) F32x16 scale_codes(tenon::detai
   const F32x16 low = load_fields<15>(words + g / 8 * 64, g % 8 * 4);
   return sub(fma(load_fields<3>(words + 128, 2 * g), broadcast(16.0f), low), broadcast(32.0f));
 }
+TENON_LEAF inline __attribute__((always_inline)) F32x16 scale_codes(tenon::detail::EightSixBits,
+                                                                    const std::byte* words, int g) {
+  const F32x16 low = load_fields<15>(words, 4 * g);
+  return sub(fma(load_fields<3>(words + 64, 2 * g), broadcast(16.0f), low), broadcast(32.0f));
+}
 TENON_LEAF inline __attribute__((always_inline)) F32x16 scale_codes(tenon::detail::EightBits,
                                                                     const std::byte* words, int g) {
   return sub(load_fields<255>(words + g / 4 * 64, g % 4 * 8), broadcast(128.0f));

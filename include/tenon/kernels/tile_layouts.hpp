@@ -136,6 +136,7 @@ struct BlockTile {
 // [32-k block]: MXFP4 nibbles as in BlockTile, scales as the 16 exponent bytes. A kernel looks a
 // nibble up as the doubled element + 12, which makes it an unsigned integer with an offset.
 struct Mxfp4Tile {
+  static constexpr bool exponent_scales = true;
   static constexpr std::size_t value_bytes = tile_rows * 16;
   static constexpr std::size_t scale_bytes = tile_rows;
   static constexpr Dim copy_blocks = 1;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "concepts.hpp"
+#include "memory_plan.hpp"
 #include "session_options.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -139,6 +140,10 @@ class AnyModel {
   AnySession open(const Limits& limits, const SessionOptions& options = {}) const {
     return self_->open(limits, options);
   }
+  // RequestError from a model that cannot say.
+  MemoryPlan memory(const Limits& limits, const SessionOptions& options = {}) const {
+    return self_->memory(limits, options);
+  }
 
  private:
   struct Interface {
@@ -150,6 +155,7 @@ class AnyModel {
     virtual std::size_t step_bytes() const = 0;
     virtual std::size_t cache_bytes(const Limits& limits, std::string_view element) const = 0;
     virtual AnySession open(const Limits& limits, const SessionOptions& options) const = 0;
+    virtual MemoryPlan memory(const Limits& limits, const SessionOptions& options) const = 0;
   };
   template <class M>
   struct Holder final : Interface {
@@ -164,6 +170,15 @@ class AnyModel {
     }
     AnySession open(const Limits& limits, const SessionOptions& options) const override {
       return AnySession(held.open(limits, options));
+    }
+    MemoryPlan memory(const Limits& limits, const SessionOptions& options) const override {
+      if constexpr (requires { held.memory(limits, options); }) {
+        return held.memory(limits, options);
+      } else {
+        fail<RequestError>(
+            "a memory plan takes a model that has memory(), this one has none; open a session and "
+            "ask it for its bytes");
+      }
     }
     M held;
   };

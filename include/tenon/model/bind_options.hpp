@@ -12,6 +12,7 @@
 namespace tenon::inline TENON_ABI {
 
 class PackedLog;
+struct WeightFormat;
 
 struct BindOptions {
   // Called with the bytes of tensors read so far, which grow from call to call and reach the total,
@@ -24,6 +25,14 @@ struct BindOptions {
   bool verify = false;
   // When set, takes what write_packed() needs.
   PackedLog* packed = nullptr;
+  // Whether only the headers are read: the model has no weights. It says what it would hold
+  // (memory_plan.hpp) and refuses to open a session.
+  bool outline = false;
+  // When set, matrices are encoded in this format while they are packed (quantized_source.hpp):
+  // &weight_format<Q8_0>, or &find_weight_format("q8_0") (named_formats.hpp). The model is that of
+  // a file quantized before, and no more of the original is in memory than the threads are working
+  // on.
+  const WeightFormat* quantize = nullptr;
 };
 
 // Counts the bytes that the threads of a bind are done with.

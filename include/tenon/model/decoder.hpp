@@ -6,12 +6,14 @@
 #include <string>
 
 #include "../core/thread_team.hpp"
+#include "../io/quantized_source.hpp"
 #include "block.hpp"
 #include "concepts.hpp"
 #include "config_storage.hpp"
 #include "embedding.hpp"
 #include "kinds.hpp"
 #include "loader.hpp"
+#include "memory_plan.hpp"
 #include "plan.hpp"
 #include "session_options.hpp"
 
@@ -83,7 +85,9 @@ class Decoder {
     typename Norm::Weights norm;
     std::vector<RotaryFrequencies> rotaries;
     Slots slots;
-    std::size_t bytes = 0;
+    std::size_t bytes = 0;          // of the matrices
+    std::size_t vector_bytes = 0;   // of all other weights
+    bool outline = false;           // see BindOptions
     std::uint64_t fingerprint = 0;  // of what cached rows mean
 
     const PackedMatrix<formats>& output() const { return head.out() > 0 ? head : input.embedding; }
@@ -107,6 +111,11 @@ class Decoder {
   // must not be changed. LoadError or ShapeError name the key or tensor that does not fit.
   static Decoder bind(const TensorSource& source, Executor& executor,
                       const BindOptions& options = {}) {
+    if (options.quantize != nullptr) {
+      BindOptions rest = options;
+      rest.quantize = nullptr;
+      return bind(QuantizedSource(source, *options.quantize), executor, rest);
+    }
     const ConfigStorage storage(source);
     const ModelConfig config = storage.view();
     check_plan(config);
@@ -119,6 +128,8 @@ class Decoder {
     loader.finish();
     bound->rotaries = loader.take_rotaries();
     bound->bytes = loader.bytes();
+    bound->vector_bytes = loader.vector_bytes();
+    bound->outline = options.outline;
     bound->fingerprint = tenon::fingerprint<kinds>(config, *bound, loader.weights_checksum());
     return Decoder(std::move(bound));
   }
@@ -151,6 +162,15 @@ class Decoder {
   // A session with room for `limits`; everything it will ever need is allocated here.
   Session open(const Limits& limits, const SessionOptions& options = {}) const {
     return Session(*this, limits, options);
+  }
+  // What a session with these limits will hold, weights included; also of an outline.
+  MemoryPlan memory(const Limits& limits, const SessionOptions& options = {}) const {
+    MemoryPlan all;
+    all.weights = bound_->bytes;
+    all.vectors = bound_->vector_bytes;
+    plan_caches(limits, options.cache, all);
+    all.workspace = Session::workspace_bytes(*this, limits, options);
+    return all;
   }
   // Bytes of cache that a session with these limits will hold.
   std::size_t cache_bytes(const Limits& limits, std::string_view element = {}) const {
@@ -219,6 +239,29 @@ class Decoder {
     }
     (std::make_index_sequence<static_cast<std::size_t>(kinds::stores)>{});
     return total;
+  }
+  // The layers of each kind that own rows. Kinds with one cache type share its store: each counts
+  // what it adds to that.
+  void plan_caches(const Limits& limits, std::string_view element, MemoryPlan& all) const {
+    all.cache = cache_bytes(limits, element);
+    Slots so_far;
+    std::size_t before = 0;
+    for (int kind = 0; kind < kinds::size; ++kind) {
+      KindPlan of{kind, 0, 0, 0};
+      for (const Layer& layer : bound_->layers) {
+        if (layer.kind != kind || !layer.slot.owns) continue;
+        const auto store = static_cast<std::size_t>(store_of(kind));
+        const RowSpec& rows = bound_->slots[store][static_cast<std::size_t>(layer.slot.index)];
+        so_far[store].push_back(rows);
+        of.rows_back = rows.reach;
+        ++of.layers;
+      }
+      if (of.layers == 0) continue;
+      const std::size_t now = bytes_of(so_far, limits, element);
+      of.bytes = now - before;
+      before = now;
+      all.kinds.push_back(of);
+    }
   }
   static void check_shared(const ModelConfig& config, int layer, int owner, const RowSpec& reader,
                            const RowSpec& owned) {

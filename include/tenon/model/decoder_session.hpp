@@ -23,6 +23,32 @@ class DecoderSession {
 
  public:
   DecoderSession(D model, const Limits& limits, const SessionOptions& options)
+      : DecoderSession(std::move(model), options, limits) {
+    if (bound().outline) {
+      fail<RequestError>(
+          "a model must have its weights to open a session, this one was bound with "
+          "BindOptions::outline to learn its memory; bind it without");
+    }
+    cache_bytes_ = model_.cache_bytes(limits, options.cache);
+    make_stores(limits, options.cache, every_store);
+    work_ = std::make_unique<Workspace>(measure());
+  }
+  // Bytes of scratch that a session would hold; of an outline too.
+  static std::size_t workspace_bytes(const D& model, const Limits& limits, SessionOptions options) {
+    ThreadCount threads(options.executor != nullptr ? options.executor->threads()
+                                                    : options.threads);
+    options.executor = &threads;
+    DecoderSession session(model, options, limits);
+    session.make_stores({.context = 1, .step_tokens = 1}, options.cache, every_store);
+    return session.measure();
+  }
+
+ private:
+  static constexpr auto every_store =
+      std::make_index_sequence<static_cast<std::size_t>(Kinds::stores)>{};
+
+  // Without stores and scratch.
+  DecoderSession(D model, const SessionOptions& options, const Limits& limits)
       : model_(std::move(model)),
         table_(check(limits), model_.vocab(), Kinds::trees),
         activations_(options.activations),
@@ -37,11 +63,9 @@ class DecoderSession {
     }
     isa_ = choose_isa();
     angles_.reserve(bound().rotaries.size());
-    cache_bytes_ = model_.cache_bytes(limits, options.cache);
-    make_stores(options.cache, std::make_index_sequence<static_cast<std::size_t>(Kinds::stores)>{});
-    work_ = std::make_unique<Workspace>(measure());
   }
 
+ public:
   int vocab() const { return model_.vocab(); }
   const Limits& limits() const { return table_.limits(); }
   int threads() const { return executor().threads(); }
@@ -325,9 +349,9 @@ class DecoderSession {
   }
 
   template <std::size_t... I>
-  void make_stores(std::string_view element, std::index_sequence<I...>) {
+  void make_stores(const Limits& limits, std::string_view element, std::index_sequence<I...>) {
     ((std::get<I>(stores_) = std::make_unique<std::tuple_element_t<I, typename Kinds::Stores>>(
-          bound().slots[I], limits(),
+          bound().slots[I], limits,
           element_tags<std::tuple_element_t<I, typename Kinds::Stores>>(element))),
      ...);
   }

@@ -2,9 +2,11 @@
 // What makes cached rows mean something, as one number: the configuration, the rows of each layer,
 // its rotations and the weights.
 #include <algorithm>
+#include <vector>
 
 #include "../core/checksum.hpp"
 #include "../core/config.hpp"
+#include "../core/stored_bytes.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -13,16 +15,18 @@ namespace tenon::inline TENON_ABI {
 template <class Tensor>
 std::uint64_t tensor_digest(const Tensor& tensor) {
   constexpr std::size_t samples = 16, each = 64;
-  const auto bytes = tensor.data;
+  const StoredBytes bytes = tensor.data;
   Checksum sum;
   sum.add(std::string_view(tensor.name));
   sum.add(tensor.ggml_type);
   for (const Dim size : tensor.shape) sum.add(size);
   if (tensor.shape.size() < 2 || bytes.size() <= samples * each) {
-    sum.add(bytes);
+    std::vector<std::byte> made(bytes.made() ? bytes.size() : 0);
+    sum.add(bytes.made() ? bytes.read(0, made) : std::span<const std::byte>(bytes));
   } else {
     const std::size_t stride = (bytes.size() - each) / (samples - 1);
-    for (std::size_t i = 0; i < samples; ++i) sum.add(bytes.subspan(i * stride, each));
+    std::byte made[each];
+    for (std::size_t i = 0; i < samples; ++i) sum.add(bytes.read(i * stride, made));
   }
   return sum.value();
 }

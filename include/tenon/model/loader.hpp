@@ -27,7 +27,8 @@ class Loader {
         executor_(executor),
         progress_(options.progress, bytes_of(source)),
         packed_(source),
-        log_(options.packed) {
+        log_(options.packed),
+        outline_(options.outline) {
     if (options.verify) packed_.verify(source.origin(), executor);
   }
 
@@ -102,6 +103,8 @@ class Loader {
   bool has(std::string_view name) const { return source_.find(full(name)) != nullptr; }
   // Bytes of the matrices packed so far.
   std::size_t bytes() const { return bytes_; }
+  // Bytes of the vectors: norms, biases and the like.
+  std::size_t vector_bytes() const { return vector_bytes_; }
   // Of all tensors read so far.
   const Checksum& weights_checksum() const { return weights_checksum_; }
   std::vector<RotaryFrequencies> take_rotaries() { return std::move(rotaries_); }
@@ -139,8 +142,11 @@ class Loader {
                        "; convert the checkpoint again");
     }
     to.resize(static_cast<std::size_t>(n));
+    vector_bytes_ += to.size() * sizeof(float);
+    std::vector<std::byte> made(tensor.data.made() ? tensor.data.size() : 0);
+    const auto bytes = read(tensor.data, made);
     FormatList<AnyOf<F32, F16, Bf16>>::visit(
-        tag, [&]<class F>(F) { F::decode(tensor.data.data(), n, to.data()); });
+        tag, [&]<class F>(F) { F::decode(bytes.data(), n, to.data()); });
     count_bytes(tensor, tensor.data.size());
   }
   int tag_of(const TensorInfo& tensor) const {
@@ -175,6 +181,12 @@ class Loader {
     const std::size_t stride = count == 1 ? bytes : round_up(bytes, cache_line);
     const std::size_t whole = checked_multiply(count, stride);
     to.reserve(count);
+    if (outline_) {
+      if (found.packed != nullptr) check_packed(*found.packed, tag, whole);
+      for (std::size_t i = 0; i < count; ++i) to.push_back(Matrix::outline(tag, out, in));
+      bytes_ += count * bytes;
+      return;
+    }
     Kept kept;
     if (found.packed != nullptr) {
       check_packed(*found.packed, tag, whole);
@@ -231,33 +243,41 @@ class Loader {
     std::copy(data.begin(), data.end(), buffer->data());
     return {{buffer->data(), buffer->size()}, buffer};
   }
+  // All of `bytes`: where they lie, or made in `to`, which has room for those that are not there.
+  static std::span<const std::byte> read(const StoredBytes& bytes, std::vector<std::byte>& to) {
+    return bytes.made() ? bytes.read(0, to) : std::span<const std::byte>(bytes);
+  }
   // What to call for each part of a tensor's bytes that is packed.
   auto part_of(const TensorInfo& tensor) {
-    return [this, &left = left_.at(&tensor)](std::span<const std::byte> part) {
-      source_.done_with(part);
+    return [this, made = tensor.data.made(),
+            &left = left_.at(&tensor)](std::span<const std::byte> part) {
+      if (!made) source_.done_with(part);
       return progress_.add(left, part.size());
     };
   }
-  PackedMatrix<Formats> pack(const TensorInfo& tensor, std::span<const std::byte> data, Dim out,
-                             Dim in) {
+  PackedMatrix<Formats> pack(const TensorInfo& tensor, const StoredBytes& data, Dim out, Dim in) {
+    if (outline_) return outlined(tag_of(tensor), out, in);
     auto packed =
         PackedMatrix<Formats>::pack(tag_of(tensor), data, out, in, executor_, part_of(tensor));
     progress_.check();
     bytes_ += packed.bytes();
     return packed;
   }
-  PackedMatrix<Formats> pack_transposed(const TensorInfo& tensor, std::span<const std::byte> data,
-                                        Dim rows, Dim columns) {
+  PackedMatrix<Formats> outlined(int tag, Dim out, Dim in) {
+    auto matrix = PackedMatrix<Formats>::outline(tag, out, in);
+    bytes_ += matrix.bytes();
+    return matrix;
+  }
+  PackedMatrix<Formats> pack_transposed(const TensorInfo& tensor, const StoredBytes& part, Dim rows,
+                                        Dim columns) {
     const int tag = tag_of(tensor);
+    std::vector<std::byte> made(part.made() ? part.size() : 0);
+    const auto data = read(part, made);
     std::vector<std::byte> turned;
     const int kept = FormatList<Formats>::visit(tag, [&]<class F>(F) {
-      if constexpr (F::block == 1) {
-        transpose<F, F>(data, rows, columns, turned);
-        return tag;
-      } else {
-        transpose<F, F32>(data, rows, columns, turned);
-        return tag_of_ggml_type<Formats>(F32::ggml_type);
-      }
+      using To = std::conditional_t<F::block == 1, F, F32>;
+      if (!outline_) transpose<F, To>(data, rows, columns, turned);
+      return F::block == 1 ? tag : tag_of_ggml_type<Formats>(F32::ggml_type);
     });
     if (kept < 0) {
       fail<ShapeError>(source_.origin(), ": tensor ", tensor.name,
@@ -265,6 +285,7 @@ class Loader {
                        " are kept as f32, which the model type must list besides ",
                        FormatList<Formats>::names(), "; add F32 to it");
     }
+    if (outline_) return outlined(kept, columns, rows);
     auto packed = PackedMatrix<Formats>::pack(kept, turned, columns, rows, executor_);
     bytes_ += packed.bytes();
     count_bytes(tensor, data.size());
@@ -303,7 +324,7 @@ class Loader {
     left_.emplace(tensor, tensor->data.size());
     const PackedTensor* packed = packed_.find(name);
     const Found found{packed == nullptr ? *tensor : packed->tensor, packed};
-    weights_checksum_.add(digest_of(found));
+    if (!outline_) weights_checksum_.add(digest_of(found));
     return found;
   }
   // One in the file's own form.
@@ -338,9 +359,10 @@ class Loader {
   BindProgress progress_;
   PackedFile packed_;
   PackedLog* log_;
+  bool outline_;                                    // no matrix is read
   std::unordered_map<int, std::uint64_t> layouts_;  // by tag
   std::string prefix_;
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0, vector_bytes_ = 0;
   Checksum weights_checksum_;
   std::unordered_map<const TensorInfo*, std::size_t> left_;  // bytes, of the tensors asked for
   std::vector<RotaryFrequencies> rotaries_;

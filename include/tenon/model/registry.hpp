@@ -70,6 +70,13 @@ struct Registry {
     ThreadTeam team;
     return load(source, team);
   }
+  // The same without the weights, from the headers alone: what it would hold (memory_plan.hpp).
+  static AnyModel outline(const TensorSource& source) {
+    SerialExecutor serial;
+    BindOptions options;
+    options.outline = true;
+    return load(source, serial, options);
+  }
   static std::string names() {
     std::string all;
     ((all += message(all.empty() ? "" : ", ", Entries::architecture)), ...);

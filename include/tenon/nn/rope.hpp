@@ -130,12 +130,14 @@ enum class YarnTemperature { rotation, logits };
 
 // YaRN (arXiv 2309.00071) by GGUF's keys: frequencies that turn more than beta_fast times within
 // the original context are kept, below beta_slow divided by the factor, between them blended. The
-// ends of the ramp are rounded outwards, as in llama.cpp.
+// ends of the ramp are rounded outwards, as in llama.cpp, unless the file's own key yarn_truncate
+// says otherwise.
 struct YarnScaling {
   bool used = false;
   double original_context = 0;  // tokens
   double beta_fast = 32, beta_slow = 1;
   double log_multiplier = 0;  // 0: not stated; see RopeOf::magnitude
+  bool truncate = true;
   bool operator==(const YarnScaling&) const = default;
 
   static constexpr YarnScaling read(const ModelConfig& config) {
@@ -147,6 +149,7 @@ struct YarnScaling {
     yarn.beta_fast = detail::positive_or(config, "rope.scaling.yarn_beta_fast", 32);
     yarn.beta_slow = detail::positive_or(config, "rope.scaling.yarn_beta_slow", 1);
     yarn.log_multiplier = config.number_or("rope.scaling.yarn_log_multiplier", 0);
+    yarn.truncate = config.flag_or("rope.scaling.yarn_truncate", true);
     if (!(yarn.log_multiplier >= 0 && std::isfinite(yarn.log_multiplier))) {
       fail<LoadError>("metadata key \"", config.architecture,
                       ".rope.scaling.yarn_log_multiplier\" must be 0 or positive, it is ",
@@ -162,8 +165,9 @@ struct YarnScaling {
       return dim * std::log(original_context / (times * 2 * std::numbers::pi)) /
              (2 * std::log(base));
     };
-    const double low = (std::max)(0.0, std::floor(pair_that_turns(beta_fast)));
-    const double high = (std::min)(dim - 1, std::ceil(pair_that_turns(beta_slow)));
+    const double first = pair_that_turns(beta_fast), last = pair_that_turns(beta_slow);
+    const double low = (std::max)(0.0, truncate ? std::floor(first) : first);
+    const double high = (std::min)(dim - 1, truncate ? std::ceil(last) : last);
     const double length = (std::max)(0.001, high - low);
     for (std::size_t i = 0; i < radians.size(); ++i) {
       const double y = (static_cast<double>(i) - low) / length;

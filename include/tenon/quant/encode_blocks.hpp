@@ -1,5 +1,6 @@
 #pragma once
 // The loop that encoders of blocks share: a block that its format cannot express becomes NaN.
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -19,6 +20,34 @@ void encode_blocks(const float* x, Dim n, std::byte* to, std::size_t d_at, Encod
     } else {
       encode(x, to);
     }
+  }
+}
+
+// The same for encoders that can be told how much an error of each value counts: `importance` is
+// [n] or null, and each block's part of it goes to encode(x, importance, to).
+template <Dim Block, std::size_t Bytes, class Encode>
+void encode_weighted_blocks(const float* x, Dim n, std::byte* to, std::size_t d_at,
+                            const float* importance, Encode encode) {
+  const float* first = x;
+  encode_blocks<Block, Bytes>(x, n, to, d_at, [&](const float* values, std::byte* at) {
+    encode(values, importance == nullptr ? nullptr : importance + (values - first), at);
+  });
+}
+
+// The mean of n squares, summed from the first on.
+inline float mean_square(const float* x, Dim n) {
+  float sum = 0;
+  for (Dim i = 0; i < n; ++i) sum += product(x[i], x[i]);
+  return sum / static_cast<float>(n);
+}
+// Weights of a search over n values around which squares are `around`: importance times
+// sqrt(around + x^2); without importance x^2.
+inline void weigh_squares(const float* x, const float* importance, Dim n, float around,
+                          float* weights) {
+  for (Dim i = 0; i < n; ++i) {
+    const float square = x[i] * x[i];
+    weights[i] =
+        importance == nullptr ? square : importance[i] * std::sqrt(around + product(x[i], x[i]));
   }
 }
 

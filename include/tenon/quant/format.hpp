@@ -48,6 +48,23 @@ consteval bool explain_format() {
   return true;
 }
 
+// The format as whose blocks the kernels keep F's in memory: F itself, or `F::packed`, into which
+// `F::repack(const std::byte* block, std::byte* to)` writes the same numbers as F::block values.
+template <class F>
+struct PackedForm {
+  using type = F;
+};
+template <class F>
+requires requires {
+  typename F::packed;
+}
+struct PackedForm<F> {
+  using type = typename F::packed;
+  static_assert(F::block % type::block == 0);
+};
+template <class F>
+using packed_form = typename PackedForm<F>::type;
+
 // Bytes of a row of n values; the last block of a row may be partly filled.
 template <Format F>
 constexpr std::size_t row_bytes(Dim n) {

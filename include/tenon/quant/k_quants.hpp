@@ -1,9 +1,9 @@
 #pragma once
 // The K-quants of GGUF: Q2_K, Q3_K, Q4_K, Q5_K, Q6_K. A super-block of 256 values has one or two
 // halves, whose multiples of few bits are the scales (and minima) of its groups of 16 or 32. encode
-// gives the bytes of the reference quantizer without an importance matrix; a super-block it cannot
-// express (see beyond_blocks) becomes NaN. decode's products of a half, a scale and a code have at
-// most 24 significant bits: they are exact, so fusing them with a sum changes nothing.
+// gives the bytes of the reference quantizer where it is given no importance; a super-block it
+// cannot express (see beyond_blocks) becomes NaN. decode's products of a half, a scale and a code
+// have at most 24 significant bits: they are exact, so fusing them with a sum changes nothing.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -57,8 +57,13 @@ struct AffineSuperBlock {
   static constexpr Dim block = super_block;
   static constexpr std::size_t block_bytes = Layout::bytes;
 
-  static void encode(const float* x, Dim n, std::byte* to) {
-    encode_blocks<block, block_bytes>(x, n, to, Layout::d_at, encode_block);
+  // `importance`, when given, is [n] and not negative: see encode_important() in importance.hpp.
+  static void encode(const float* x, Dim n, std::byte* to, const float* importance = nullptr) {
+    encode_weighted_blocks<block, block_bytes>(
+        x, n, to, Layout::d_at, importance,
+        [](const float* values, const float* weights, std::byte* at) {
+          weights == nullptr ? encode_block(values, at) : encode_important(values, weights, at);
+        });
   }
   static void decode(const std::byte* from, Dim n, float* x) {
     for (; n > 0; n -= block, x += block, from += block_bytes) {
@@ -99,10 +104,34 @@ struct AffineSuperBlock {
       stored.scales[g] = Layout::group_code(nearest(product(per_scale, fits[g].scale)));
       stored.minima[g] = Layout::group_code(nearest(product(per_minimum, fits[g].minimum)));
     }
-    Layout::write_groups(stored, to);
     store_half(most_scale / most, to + Layout::d_at);
     store_half(most_minimum / most, to + Layout::dmin_at);
-    // The codes once more, now for the scales that are stored.
+    write(x, stored, codes, to);
+  }
+  // The same where errors are weighed: scales and minima are then searched like codes.
+  static void encode_important(const float* x, const float* importance, std::byte* to) {
+    std::uint8_t codes[block];
+    float scales[groups], minima[groups], group_weights[groups], weights[block];
+    weigh_squares(x, importance, block, Layout::around * mean_square(x, block), weights);
+    for (Dim g = 0; g < groups; ++g) {
+      const float* own = weights + g * group;
+      const AffineFit fit = search_affine(x + g * group, own, group, Layout::top, important_search,
+                                          codes + g * group);
+      scales[g] = fit.scale;
+      minima[g] = fit.minimum;
+      group_weights[g] = 0;
+      for (Dim i = 0; i < group; ++i) group_weights[g] += own[i];
+    }
+    GroupCodes stored;
+    const float d = search_positive(scales, group_weights, groups, Layout::most, stored.scales);
+    const float dmin = search_positive(minima, group_weights, groups, Layout::most, stored.minima);
+    store_half(d, to + Layout::d_at);
+    store_half(dmin, to + Layout::dmin_at);
+    write(x, stored, codes, to);
+  }
+  // Writes groups and codes, these once more for the scales that are stored.
+  static void write(const float* x, GroupCodes stored, std::uint8_t* codes, std::byte* to) {
+    Layout::write_groups(stored, to);
     stored = Layout::read_groups(to);
     const float d = load_half(to + Layout::d_at), dmin = load_half(to + Layout::dmin_at);
     for (Dim g = 0; g < groups; ++g) {
@@ -134,8 +163,13 @@ struct SymmetricSuperBlock {
   static constexpr Dim block = super_block;
   static constexpr std::size_t block_bytes = Layout::bytes;
 
-  static void encode(const float* x, Dim n, std::byte* to) {
-    encode_blocks<block, block_bytes>(x, n, to, Layout::d_at, encode_block);
+  // `importance`, when given, is [n] and not negative: see encode_important() in importance.hpp.
+  static void encode(const float* x, Dim n, std::byte* to, const float* importance = nullptr) {
+    encode_weighted_blocks<block, block_bytes>(
+        x, n, to, Layout::d_at, importance,
+        [](const float* values, const float* weights, std::byte* at) {
+          weights == nullptr ? encode_block(values, at) : encode_important(values, weights, at);
+        });
   }
   static void decode(const std::byte* from, Dim n, float* x) {
     for (; n > 0; n -= block, x += block, from += block_bytes) {
@@ -156,11 +190,12 @@ struct SymmetricSuperBlock {
  private:
   static constexpr Dim group = 16, groups = block / group;
 
-  static void encode_block(const float* x, std::byte* to) {
+  static void encode_block(const float* x, std::byte* to, const float* importance = nullptr) {
     std::uint8_t codes[block];
     float fits[groups];
     for (Dim g = 0; g < groups; ++g) {
-      fits[g] = Layout::search(x + g * group, group, Layout::top, codes + g * group);
+      const float* own = importance == nullptr ? nullptr : importance + g * group;
+      fits[g] = Layout::search(x + g * group, group, Layout::top, codes + g * group, own);
     }
     // The largest scale, with its sign, is put on the lowest of the stored ones.
     const float peak = signed_peak(fits, groups);
@@ -171,9 +206,34 @@ struct SymmetricSuperBlock {
       scales[g] = static_cast<std::int8_t>(std::clamp(
           nearest(product(inverse, fits[g])), Layout::lowest_scale, -Layout::lowest_scale - 1));
     }
-    Layout::write_scales(scales, to);
     store_half(1.0f / inverse, to + Layout::d_at);
-    // The codes once more, now for the scales that are stored.
+    write(x, scales, codes, to);
+  }
+  static void encode_important(const float* x, const float* importance, std::byte* to) {
+    std::uint8_t codes[block];
+    if constexpr (!Layout::searches_scales) return encode_block(x, to, importance);
+    float fits[groups], group_weights[groups], weights[block];
+    weigh_squares(x, importance, block, 2.0f * mean_square(x, block), weights);
+    for (Dim g = 0; g < groups; ++g) {
+      const float* own = weights + g * group;
+      fits[g] = search_symmetric(x + g * group, group, Layout::top, codes + g * group, own);
+      group_weights[g] = 0;
+      for (Dim i = 0; i < group; ++i) group_weights[g] += own[i];
+    }
+    std::uint8_t scale_codes[groups];
+    const float d =
+        search_symmetric(fits, groups, -Layout::lowest_scale, scale_codes, group_weights);
+    if (d == 0) return;  // the block stays zero
+    std::int8_t scales[groups];
+    for (Dim g = 0; g < groups; ++g) {
+      scales[g] = static_cast<std::int8_t>(scale_codes[g] + Layout::lowest_scale);
+    }
+    store_half(d, to + Layout::d_at);
+    write(x, scales, codes, to);
+  }
+  // Writes scales and codes, these once more for the scales that are stored.
+  static void write(const float* x, const std::int8_t* scales, std::uint8_t* codes, std::byte* to) {
+    Layout::write_scales(scales, to);
     const float d = load_half(to + Layout::d_at);
     for (Dim g = 0; g < groups; ++g) {
       const float scale = d * static_cast<float>(scales[g]);
@@ -192,6 +252,7 @@ struct Q2KLayout {
   static constexpr Dim group = 16;
   static constexpr int top = 3, most = 15;
   static constexpr AffineSearch search{-0.5f, 0.1f, 15, false};
+  static constexpr float around = 1;  // mean squares that importance is weighed with
   static std::uint8_t group_code(int code) { return static_cast<std::uint8_t>(code); }
   static GroupCodes read_groups(const std::byte* block) {
     GroupCodes codes;
@@ -219,6 +280,7 @@ struct Q4KLayout {
   static constexpr Dim group = 32;
   static constexpr int top = 15, most = 63;
   static constexpr AffineSearch search{-1.0f, 0.1f, 20, true};
+  static constexpr float around = 2;
   static std::uint8_t group_code(int code) {
     return (std::min)(static_cast<std::uint8_t>(code), std::uint8_t{most});
   }
@@ -253,6 +315,7 @@ struct Q3KLayout {
   static constexpr int top = 4, lowest_scale = -32;
   static constexpr float negligible_scale = (std::numeric_limits<float>::min)();
   static constexpr auto search = descend_symmetric;
+  static constexpr bool searches_scales = true;  // under importance
   // Six bits each, stored with 32 added: low four, then high two.
   static void read_scales(const std::byte* block, std::int8_t* scales) {
     std::uint8_t codes[16] = {};
@@ -281,6 +344,7 @@ struct Q6KLayout {
   static constexpr int top = 32, lowest_scale = -128;
   static constexpr float negligible_scale = negligible_value;
   static constexpr auto search = search_symmetric;
+  static constexpr bool searches_scales = false;
   static void read_scales(const std::byte* block, std::int8_t* scales) {
     std::memcpy(scales, block + 192, 16);
   }

@@ -27,10 +27,11 @@ struct ScaleFit {
   float scale() const { return square > 0 ? cross / square : 0.0f; }
 };
 
-// x ~ scale * q with q in [-top, top - 1] and weights x^2. Writes q + top to codes [n]; returns the
-// scale, which may be negative, or 0 with codes 0 where all of x is negligible. The peak is put on
-// 19 levels around -top; the one that explains most wins.
-inline float search_symmetric(const float* x, Dim n, int top, std::uint8_t* codes) {
+// x ~ scale * q with q in [-top, top - 1] and these weights [n], or x^2. Writes q + top to codes
+// [n]; returns the scale, which may be negative, or 0 with codes 0 where all of x is negligible.
+// The peak is put on 19 levels around -top; the one that explains most wins.
+inline float search_symmetric(const float* x, Dim n, int top, std::uint8_t* codes,
+                              const float* weights = nullptr) {
   const float peak = signed_peak(x, n);
   if (std::fabs(peak) < negligible_value) {
     std::fill_n(codes, n, std::uint8_t{0});
@@ -41,7 +42,10 @@ inline float search_symmetric(const float* x, Dim n, int top, std::uint8_t* code
   };
   const auto fit_to = [&](float inverse) {
     ScaleFit fit;
-    for (Dim i = 0; i < n; ++i) fit.add(x[i] * x[i], x[i], static_cast<float>(code(inverse, i)));
+    for (Dim i = 0; i < n; ++i) {
+      const float w = weights == nullptr ? x[i] * x[i] : weights[i];
+      fit.add(w, x[i], static_cast<float>(code(inverse, i)));
+    }
     return fit;
   };
   float kept = -static_cast<float>(top) / peak;  // the inverse scale whose codes are kept
@@ -64,7 +68,8 @@ inline float search_symmetric(const float* x, Dim n, int top, std::uint8_t* code
 
 // The same by descent: starts with the peak on -top and moves one code at a time, at most five
 // times through all of them, to where the others' best scale would have it.
-inline float descend_symmetric(const float* x, Dim n, int top, std::uint8_t* codes) {
+inline float descend_symmetric(const float* x, Dim n, int top, std::uint8_t* codes,
+                               const float* = nullptr) {
   const float peak = signed_peak(x, n);
   if (std::fabs(peak) < negligible_value) {
     std::fill_n(codes, n, std::uint8_t{0});
@@ -101,6 +106,63 @@ inline float descend_symmetric(const float* x, Dim n, int top, std::uint8_t* cod
   return fit.scale();
 }
 
+// x ~ scale * q with q in [0, top], none of x negative. Writes codes [n] and returns the scale:
+// nine of them are tried, then one code at a time moves to where the others' best scale would have
+// it.
+inline float search_positive(const float* x, const float* weights, Dim n, int top,
+                             std::uint8_t* codes) {
+  const float most = *std::max_element(x, x + n);
+  std::fill_n(codes, n, std::uint8_t{0});
+  if (most < negligible_value) return 0;
+  const auto code = [&](float inverse, Dim i) {
+    return (std::min)(nearest(product(inverse, x[i])), top);
+  };
+  const auto error_of = [&](float inverse) {
+    const float scale = 1.0f / inverse;
+    float error = 0;
+    for (Dim i = 0; i < n; ++i) {
+      const float e = x[i] - product(scale, static_cast<float>(code(inverse, i)));
+      error += product(product(weights[i], e), e);
+    }
+    return error;
+  };
+  float kept = static_cast<float>(top) / most, best = error_of(kept);
+  for (int step = -4; step <= 4; ++step) {
+    if (step == 0) continue;
+    const float inverse =
+        multiply_then_add(0.1f, static_cast<float>(step), static_cast<float>(top)) / most;
+    const float error = error_of(inverse);
+    if (error < best) {
+      best = error;
+      kept = inverse;
+    }
+  }
+  ScaleFit fit;
+  for (Dim i = 0; i < n; ++i) {
+    const int q = code(kept, i);
+    codes[i] = static_cast<std::uint8_t>(q);
+    fit.add(weights[i], x[i], static_cast<float>(q));
+  }
+  for (int round = 0; round < 5; ++round) {
+    bool moved = false;
+    for (Dim i = 0; i < n; ++i) {
+      ScaleFit others = fit;
+      others.remove(weights[i], x[i], static_cast<float>(codes[i]));
+      if (!(others.cross > 0 && others.square > 0)) continue;
+      const int better = (std::min)(nearest(x[i] * others.square / others.cross), top);
+      if (better == codes[i]) continue;
+      others.add(weights[i], x[i], static_cast<float>(better));
+      if (others.cross * others.cross * fit.square > fit.cross * fit.cross * others.square) {
+        codes[i] = static_cast<std::uint8_t>(better);
+        fit = others;
+        moved = true;
+      }
+    }
+    if (!moved) break;
+  }
+  return fit.scale();
+}
+
 // What an affine group is: x ~ scale * q - minimum with q in [0, top], minimum >= 0.
 struct AffineFit {
   float scale = 0, minimum = 0;
@@ -112,6 +174,9 @@ struct AffineSearch {
   int last;
   bool squares;
 };
+
+// How a group is searched when errors are weighed by importance.
+inline constexpr AffineSearch important_search{-0.9f, 0.05f, 36, true};
 
 // Fits n <= 32 values with positive weights [n] and writes codes [n]. Each try divides the range
 // from the best minimum so far, solves the weighted least squares for those codes, and is kept if

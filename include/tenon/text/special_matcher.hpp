@@ -1,14 +1,24 @@
 #pragma once
 // Finds the pieces that are kept whole in a text before any merging.
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "automaton.hpp"
 #include "vocabulary.hpp"
 
 namespace tenon::inline TENON_ABI {
+
+// How a special piece takes in what lies around it, as the "added_tokens" of a tokenizer.json say.
+struct AddedRule {
+  bool left_strip = false, right_strip = false;  // the white space beside it belongs to it
+  bool single_word = false;                      // it counts only where no word goes on beside it
+  bool normalized = false;                       // it is looked for in the normalized text
+};
+using AddedRules = std::unordered_map<Token, AddedRule>;
 
 // User-defined pieces occur in every text. Control pieces and the unknown piece occur only where
 // the caller parses them, so that plain text can never become a control id.
@@ -21,10 +31,12 @@ class SpecialMatcher {
   };
 
   SpecialMatcher() = default;
-  // spelling(id) is the text of a piece as it stands in a prompt. LoadError when the pieces are of
-  // a size that no real file has; searching takes some 40 bytes of memory for each of theirs.
+  // spelling(id) is the text of a piece as it stands in a prompt, empty for one that is not to be
+  // found. LoadError when the pieces are of a size that no real file has; searching takes some 40
+  // bytes of memory for each of theirs.
   template <class Spelling>
-  SpecialMatcher(const Vocabulary& vocabulary, Spelling spelling) {
+  SpecialMatcher(const Vocabulary& vocabulary, Spelling spelling, AddedRules rules = {})
+      : rules_(std::move(rules)) {
     // Patterns are entered backwards: see find(). Where two kinds share a text, user-defined wins.
     std::string reversed;
     std::size_t bytes = 0;
@@ -64,9 +76,13 @@ class SpecialMatcher {
  private:
   static constexpr std::size_t most_bytes = std::size_t{1} << 23;
 
+  // Takes in the white space beside a match, from `from` on; false when the match does not count.
+  bool apply_rule(std::string_view text, std::size_t from, Match& match) const;
+
   Automaton automaton_;
   std::vector<Token> all_, user_;  // by state: the piece that starts here
   std::vector<std::size_t> sizes_;
+  AddedRules rules_;
   bool any_ = false, any_user_ = false;
 };
 

@@ -19,10 +19,12 @@
 #include <vector>
 
 #include "algorithm.hpp"
+#include "character_map.hpp"
 #include "character_table.hpp"
 #include "merge.hpp"
 #include "pair_filter.hpp"
 #include "piece_splits.hpp"
+#include "special_matcher.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -41,25 +43,33 @@ class Spm final : public TextAlgorithm {
   // LoadError when scores (or merges) are missing, of another length or not numbers, when a merge
   // does not name three pieces, when the file declares a step that is not implemented, and when
   // some text could not be encoded at all (a byte piece is missing and so is the unknown piece).
+  // With `inside`, user-defined pieces are looked for here, as SentencePiece does, and no space is
+  // put behind them; otherwise the frame cuts the text at them before.
   static std::unique_ptr<const TextAlgorithm> from(const Metadata& metadata,
-                                                   const Vocabulary& vocabulary) {
-    return std::unique_ptr<const TextAlgorithm>(new Spm(metadata, vocabulary));
+                                                   const Vocabulary& vocabulary,
+                                                   bool inside = false) {
+    return std::unique_ptr<const TextAlgorithm>(new Spm(metadata, vocabulary, inside));
   }
 
-  void encode(std::string_view text, std::vector<Token>& out) const override {
+  void encode(const Stretch& stretch, WordCache&, std::vector<Token>& out) const override {
+    std::string_view text = stretch.text;
+    std::string changed;
+    if (normalize_) {
+      changed = text;
+      normalize_(changed);
+      text = changed;
+    }
     if (text.empty()) return;
     Run run(*this, out);
     if (adds_space_) run.space();
-    while (!text.empty()) {
-      if (text[0] == ' ') {
-        run.space();
-        text.remove_prefix(1);
-        continue;
-      }
-      const CharacterTable::Front front = characters_.front(text);
-      run.character(text.substr(0, front.size), front.symbol);
-      text.remove_prefix(front.size);
+    std::size_t at = 0;
+    for (const SpecialMatcher::Match& match : inside_.find(text, false)) {
+      read(text.substr(at, match.at - at), run);
+      run.flush();
+      out.push_back(match.id);
+      at = match.at + match.size;
     }
+    read(text.substr(at), run);
     run.flush();
   }
 
@@ -74,9 +84,9 @@ class Spm final : public TextAlgorithm {
         return with_spaces(vocabulary.piece(id));
     }
   }
-  bool adds_space() const override { return adds_space_; }
-  bool adds_bos() const override { return true; }
-  bool adds_eos() const override { return false; }
+  SpaceInFront space_in_front() const override {
+    return adds_space_ ? SpaceInFront::of_every_stretch : SpaceInFront::never;
+  }
 
  private:
   static constexpr std::string_view mark = "\xE2\x96\x81";  // U+2581, what a space becomes
@@ -133,10 +143,23 @@ class Spm final : public TextAlgorithm {
     Symbol last_ = no_symbol;  // the last character's
   };
 
-  Spm(const Metadata& metadata, const Vocabulary& vocabulary)
+  Spm(const Metadata& metadata, const Vocabulary& vocabulary, bool inside)
       : vocab_(static_cast<Symbol>(vocabulary.size())),
         adds_space_(metadata.flag_or("tokenizer.ggml.add_space_prefix", true)) {
     refuse_other_steps(metadata);
+    std::vector<std::string> spellings;
+    std::vector<ByteTrie::Entry> kept;
+    if (inside) {
+      for (Token id = 0; id < vocabulary.size(); ++id) spellings.push_back(spell(vocabulary, id));
+      for (Token id = 0; id < vocabulary.size(); ++id) {
+        if (vocabulary.kind(id) == TokenKind::user_defined)
+          kept.emplace_back(spellings[static_cast<std::size_t>(id)], id);
+      }
+      inside_ = SpecialMatcher(vocabulary, [&](Token id) {
+        return std::string_view(spellings[static_cast<std::size_t>(id)]);
+      });
+    }
+    normalize_ = declared_normalizer(metadata, ByteTrie(std::move(kept)));
     for (unsigned byte = 0; byte < 256; ++byte) {
       bytes_[byte] = vocabulary.byte_piece(static_cast<unsigned char>(byte)).value_or(-1);
     }
@@ -163,12 +186,8 @@ class Spm final : public TextAlgorithm {
     constexpr std::string_view pre = "tokenizer.ggml.pre";
     const std::string name = metadata.text_or(pre, "default");
     if (name != "default") refuse(pre, "the pre-tokenizer \"" + printable(name) + "\"");
-    for (const std::string_view key :
-         {"tokenizer.ggml.remove_extra_whitespaces", "tokenizer.ggml.add_sep_token"}) {
-      if (metadata.flag_or(key, false)) refuse(key, "a change of the text");
-    }
-    constexpr std::string_view map = "tokenizer.ggml.precompiled_charsmap";
-    if (metadata.contains(map)) refuse(map, "a normalization of the text");
+    constexpr std::string_view separator = "tokenizer.ggml.add_sep_token";
+    if (metadata.flag_or(separator, false)) refuse(separator, "a piece between texts");
   }
 
   // The pieces that merging may produce, sorted by text, each text once.
@@ -288,6 +307,19 @@ class Spm final : public TextAlgorithm {
     return MergeTable(rules);
   }
 
+  void read(std::string_view text, Run& run) const {
+    while (!text.empty()) {
+      if (text[0] == ' ') {
+        run.space();
+        text.remove_prefix(1);
+        continue;
+      }
+      const CharacterTable::Front front = characters_.front(text);
+      run.character(text.substr(0, front.size), front.symbol);
+      text.remove_prefix(front.size);
+    }
+  }
+
   static std::string with_spaces(std::string_view piece) {
     std::string text;
     while (true) {
@@ -299,6 +331,8 @@ class Spm final : public TextAlgorithm {
     }
   }
 
+  TextStep normalize_;  // none for most files
+  SpecialMatcher inside_;
   CharacterTable characters_;
   MergeTable merges_;
   std::vector<std::string> loose_;  // characters that are no piece, by symbol - vocab_

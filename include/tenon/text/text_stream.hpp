@@ -38,13 +38,21 @@ class TextStream {
   // Ends the stream and returns what was held back: a character without its end as U+FFFD, and a
   // tail that did not become a stop string.
   std::string_view finish();
+  // For each byte of the text that the last push() or finish() returned, which of the pushed ids
+  // (the first is 0) it came from; of U+FFFD, the id of the first byte that it stands for. Valid as
+  // long.
+  std::span<const std::size_t> sources() const { return shown_from_; }
   // Whether a stop string came, and which of StreamOptions::stop it was (-1: none).
   bool stopped() const { return stop_ >= 0; }
   int stop() const { return stop_; }
 
  private:
-  // Moves text to shown_ as far as no stop string can start in it.
-  void release(std::string_view text);
+  // Appends the text of bytes to text_, and where each byte of it came from to text_from_.
+  void repair(std::string_view bytes);
+  // Moves text_ to shown_ as far as no stop string can start in it.
+  void release();
+  // Appends part of held_ to shown_.
+  void show(std::size_t from, std::size_t to);
 
   Tokenizer tokenizer_;
   DecodeOptions decode_;
@@ -57,6 +65,9 @@ class TextStream {
   std::string held_;  // from held_from_ on: text not shown yet
   std::size_t held_from_ = 0;
   std::string bytes_, text_, shown_;
+  std::vector<std::size_t> text_from_, held_sources_, shown_from_;  // the ids of their bytes
+  std::vector<std::size_t> incomplete_;  // the ids of the bytes that repair_ holds
+  std::size_t pushed_ = 0;               // ids
   int stop_ = -1;
   bool done_ = false;
 };

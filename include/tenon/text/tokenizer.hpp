@@ -11,15 +11,24 @@
 #include <vector>
 
 #include "algorithm.hpp"
+#include "loaded_tokenizer.hpp"
 #include "special_matcher.hpp"
 #include "vocabulary.hpp"
 
 namespace tenon::inline TENON_ABI {
 
+// Bytes [from, to) of a text.
+struct PlainRange {
+  std::size_t from = 0, to = 0;
+};
+
 struct EncodeOptions {
   std::optional<bool> bos = {};  // put the start id in front; by default what the file says
   std::optional<bool> eos = {};  // put the end id behind; by default what the file says
   bool parse_special = false;    // turn the text of control pieces into their ids
+  // Bytes in which parse_special does not hold, in order and apart: text of users within that of a
+  // template. A control piece must lie outside all of them.
+  std::span<const PlainRange> plain = {};
 };
 
 struct DecodeOptions {
@@ -28,7 +37,7 @@ struct DecodeOptions {
 
 // Where a decoding stands between two tokens.
 struct DecodeState {
-  bool starts = true;  // no text came before, or a special piece that was written
+  bool starts = true;  // no text came before, or a special piece after which a space is put
 };
 
 // Immutable; copies share their tables; every member may be called from any thread.
@@ -37,19 +46,22 @@ struct DecodeState {
 // put a space in front of each such stretch (not of an empty one), as llama.cpp and the legacy mode
 // of Hugging Face do. decode() takes that space away at the start and after every special piece
 // that it writes, so decode(encode(text)) == text for every text, UTF-8 or not, that the vocabulary
-// can spell (it can when it has the 256 byte pieces). After a control piece that is not written the
-// space stays, as with both: it keeps "day.</s><s> Once" from becoming "day.Once".
+// can spell (it can when it has the 256 byte pieces, or is byte-level) and the file has no step
+// that changes the text (a normal form, lower case, ...). After a control piece that is not written
+// the space stays, as with both: it keeps "day.</s><s> Once" from becoming "day.Once".
 class Tokenizer {
  public:
-  // Reads the keys "tokenizer.ggml.*". LoadError when "tokenizer.ggml.model" names an algorithm
-  // that is not in the list in tokenizer.inl, and as Vocabulary::from and the algorithm's from()
-  // say.
+  // Reads the keys "tokenizer.ggml.*" of GGUF where "tokenizer.ggml.model" is there; else the texts
+  // of tokenizer.json and tokenizer_config.json under "tokenizer.huggingface.json" and ".config";
+  // else the bytes of a tokenizer.model under "tokenizer.sentencepiece.model". LoadError when a
+  // file declares a step that is not implemented, and as the readers of each say.
   static Tokenizer from(const Metadata& metadata);
 
   // The ids of a text; empty for an empty text, but for bos and eos. Any bytes are legal: what is
-  // not UTF-8 is spelled in byte pieces. A start id is put in front also of a text that spells one
-  // itself; whoever renders templates asks for none. O(n log n). TokenizerError when bos or eos is
-  // asked for and the vocabulary has none, or the text is longer than 2^31 - 1 bytes.
+  // not UTF-8 is spelled in byte pieces or, byte by byte, in a byte-level vocabulary. A start id is
+  // put in front also of a text that spells one itself; whoever renders templates asks for none.
+  // O(n log n). TokenizerError when bos or eos is asked for and the vocabulary has none, or the
+  // text is longer than 2^31 - 1 bytes.
   std::vector<Token> encode(std::string_view text, EncodeOptions options = {}) const;
 
   // The text of ids. Bytes as they are: the result is UTF-8 only where the ids are (TextStream
@@ -87,22 +99,24 @@ class Tokenizer {
     Vocabulary vocabulary;
     std::unique_ptr<const TextAlgorithm> algorithm;
     SpecialMatcher specials;
-    std::string spelling;             // what each id stands for, one after the other
-    std::vector<std::size_t> starts;  // [vocab + 1] offsets into spelling
-    bool adds_bos = false, adds_eos = false;
+    AddedRules rules;
+    std::string spelling;              // what each id stands for, one after the other
+    std::vector<std::size_t> starts;   // [vocab + 1] offsets into spelling
+    std::vector<Token> before, after;  // ids around a text
 
     std::string_view spell(Token id) const;
   };
 
   Tokenizer() = default;
 
-  using AlgorithmFactory = std::unique_ptr<const TextAlgorithm> (*)(const Metadata&,
-                                                                    const Vocabulary&);
-  static AlgorithmFactory factory(std::string_view name);
-  static bool adds(const Metadata& metadata, std::string_view key, bool fallback,
-                   std::optional<Token> id, std::string_view id_key);
+  static LoadedTokenizer load(const Metadata& metadata);
+  static void add_around(std::optional<bool> asked, const std::vector<Token>& declared,
+                         std::optional<Token> id, std::string_view role, std::string_view option,
+                         std::vector<Token>& ids);
   static Token need(std::optional<Token> id, std::string_view role, std::string_view option);
   void check(Token id) const;
+  std::vector<SpecialMatcher::Match> find_special(std::string_view text,
+                                                  const EncodeOptions& options) const;
 
   std::shared_ptr<const Parts> parts_;
   std::vector<Token> ends_;

@@ -47,7 +47,8 @@ class Vocabulary {
   std::optional<Token> unknown() const { return unknown_; }
   std::optional<Token> padding() const { return padding_; }
   std::optional<Token> mask() const { return mask_; }
-  // eos, eot and eom, as far as the file has them.
+  // eos (one or several), eot and eom, as far as the file has them; where it names no eot, also the
+  // control pieces that usually are one, such as <|eot_id|> and <|im_end|>.
   const std::vector<Token>& ends() const { return ends_; }
 
  private:
@@ -63,6 +64,9 @@ class Vocabulary {
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
     return -1;
   }
+  void add_end(Token id);
+  void add_ends_by_name();
+  Token check_id(std::int64_t id, std::string_view key) const;
   std::optional<Token> read_id(const Metadata& metadata, std::string_view key) const;
 
   std::string text_;                   // all pieces, one after the other

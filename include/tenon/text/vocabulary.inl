@@ -9,6 +9,8 @@ TENON_INLINE Vocabulary Vocabulary::from(const Metadata& metadata) {
   v.read_kinds(metadata.integers("tokenizer.ggml.token_type"));
   v.bos_ = v.read_id(metadata, "tokenizer.ggml.bos_token_id");
   v.eos_ = v.read_id(metadata, "tokenizer.ggml.eos_token_id");
+  if (!v.bos_) v.bos_ = v.read_id(metadata, "tokenizer.ggml.cls_token_id");
+  if (!v.eos_) v.eos_ = v.read_id(metadata, "tokenizer.ggml.seperator_token_id");  // sic
   v.unknown_ = v.read_id(metadata, "tokenizer.ggml.unknown_token_id");
   v.padding_ = v.read_id(metadata, "tokenizer.ggml.padding_token_id");
   v.mask_ = v.read_id(metadata, "tokenizer.ggml.mask_token_id");
@@ -16,12 +18,37 @@ TENON_INLINE Vocabulary Vocabulary::from(const Metadata& metadata) {
     const auto at = std::find(v.kinds_.begin(), v.kinds_.end(), TokenKind::unknown);
     if (at != v.kinds_.end()) v.unknown_ = static_cast<Token>(at - v.kinds_.begin());
   }
-  for (const std::optional<Token> end : {v.eos_, v.read_id(metadata, "tokenizer.ggml.eot_token_id"),
-                                         v.read_id(metadata, "tokenizer.ggml.eom_token_id")}) {
-    const bool known = std::find(v.ends_.begin(), v.ends_.end(), end) != v.ends_.end();
-    if (end && !known) v.ends_.push_back(*end);
+  constexpr std::string_view more = "tokenizer.ggml.eos_token_ids";
+  if (metadata.contains(more)) {
+    for (const std::int64_t id : metadata.integers(more)) {
+      const Token end = v.check_id(id, more);
+      if (!v.eos_) v.eos_ = end;
+      v.add_end(end);
+    }
   }
+  constexpr std::string_view turn = "tokenizer.ggml.eot_token_id";
+  for (const std::optional<Token> end :
+       {v.eos_, v.read_id(metadata, turn), v.read_id(metadata, "tokenizer.ggml.eom_token_id")}) {
+    if (end) v.add_end(*end);
+  }
+  if (!metadata.contains(turn)) v.add_ends_by_name();
   return v;
+}
+
+TENON_INLINE void Vocabulary::add_end(Token id) {
+  if (std::find(ends_.begin(), ends_.end(), id) == ends_.end()) ends_.push_back(id);
+}
+
+TENON_INLINE void Vocabulary::add_ends_by_name() {
+  constexpr std::string_view names[] = {"<|eot_id|>", "<|im_end|>", "<end_of_turn>", "<|end|>",
+                                        "<|eom_id|>"};
+  // Where a turn ends with this one, "<|end|>" only ends a part of it.
+  bool parts = false;
+  for (Token id = 0; id < size(); ++id) parts = parts || piece(id) == "<|return|>";
+  for (Token id = 0; id < size(); ++id) {
+    if (kind(id) != TokenKind::control || (parts && piece(id) == "<|end|>")) continue;
+    if (std::find(std::begin(names), std::end(names), piece(id)) != std::end(names)) add_end(id);
+  }
 }
 
 TENON_INLINE std::string_view Vocabulary::piece(Token id) const {
@@ -93,7 +120,10 @@ TENON_INLINE unsigned char Vocabulary::read_byte(Token id) const {
 TENON_INLINE std::optional<Token> Vocabulary::read_id(const Metadata& metadata,
                                                       std::string_view key) const {
   if (!metadata.contains(key)) return std::nullopt;
-  const std::int64_t id = metadata.integer(key);
+  return check_id(metadata.integer(key), key);
+}
+
+TENON_INLINE Token Vocabulary::check_id(std::int64_t id, std::string_view key) const {
   if (id < 0 || id >= size()) {
     fail<LoadError>("metadata key \"", key, "\" must be a token id below the vocabulary size ",
                     size(), ", it is ", id,

@@ -1,0 +1,1 @@
+#include "tenon/quant/named_formats.inl"

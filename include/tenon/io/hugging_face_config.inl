@@ -1,0 +1,157 @@
+#pragma once
+// A JSON object of a Hugging Face checkpoint, read strictly: every key must be asked for, or be one
+// that is known to change no result.
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "../core/types.hpp"
+
+namespace tenon::inline TENON_ABI::detail {
+
+class JsonConfig {
+ public:
+  // `origin` names the object in messages: "folder/config.json".
+  JsonConfig(nlohmann::json object, std::string origin)
+      : object_(std::move(object)), origin_(std::move(origin)) {
+    if (!object_.is_object()) {
+      fail<LoadError>(origin_, ": must be a JSON object, it is ", object_.type_name(),
+                      "; the file is damaged, download it again");
+    }
+  }
+  const std::string& origin() const { return origin_; }
+  const nlohmann::json& json() const { return object_; }
+
+  // Whether the key is there and not null. This, and every function that takes a key, marks it as
+  // understood.
+  bool has(std::string_view key) { return find(key) != nullptr; }
+  // Keys that are read elsewhere, or whose value does not matter here.
+  void accept(std::initializer_list<std::string_view> keys) {
+    for (const std::string_view key : keys) find(key);
+  }
+
+  double number(std::string_view key) { return to_number(key, need(key, "a number")); }
+  double number_or(std::string_view key, double otherwise) {
+    const nlohmann::json* value = find(key);
+    return value == nullptr ? otherwise : to_number(key, *value);
+  }
+  // A whole number from 1 to 2^31 - 1.
+  Dim size(std::string_view key) { return to_size(key, need(key, "a whole number")); }
+  Dim size_or(std::string_view key, Dim otherwise) {
+    const nlohmann::json* value = find(key);
+    return value == nullptr ? otherwise : to_size(key, *value);
+  }
+  bool flag_or(std::string_view key, bool otherwise) {
+    const nlohmann::json* value = find(key);
+    if (value == nullptr) return otherwise;
+    if (!value->is_boolean()) wrong(key, "true or false", *value);
+    return value->get<bool>();
+  }
+  std::string text_or(std::string_view key, std::string_view otherwise) {
+    const nlohmann::json* value = find(key);
+    if (value == nullptr) return std::string(otherwise);
+    if (!value->is_string()) wrong(key, "a text", *value);
+    return value->get<std::string>();
+  }
+  std::vector<float> floats(std::string_view key) {
+    const nlohmann::json& list = need(key, "a list of numbers");
+    if (!list.is_array()) wrong(key, "a list of numbers", list);
+    std::vector<float> numbers;
+    for (const nlohmann::json& item : list) {
+      numbers.push_back(static_cast<float>(to_number(key, item)));
+    }
+    return numbers;
+  }
+  // One whole number or a list of some; none when the key is missing.
+  std::vector<std::int64_t> ids(std::string_view key) {
+    const nlohmann::json* value = find(key);
+    if (value == nullptr) return {};
+    const nlohmann::json list = value->is_array() ? *value : nlohmann::json::array({*value});
+    std::vector<std::int64_t> ids;
+    for (const nlohmann::json& item : list) {
+      if (!item.is_number_integer() || item.get<std::int64_t>() < 0 ||
+          item.get<std::int64_t>() > INT32_MAX) {
+        wrong(key, "a token id or a list of them", item);
+      }
+      ids.push_back(item.get<std::int64_t>());
+    }
+    return ids;
+  }
+  JsonConfig object(std::string_view key) {
+    return JsonConfig(need(key, "an object"), message(origin_, ": ", key));
+  }
+
+  // The key must have one of these values, or be missing when the first of them is the default.
+  void must_be(std::string_view key, std::initializer_list<nlohmann::json> values) {
+    const nlohmann::json* value = find(key);
+    if (value == nullptr || std::find(values.begin(), values.end(), *value) != values.end()) return;
+    std::string all;
+    for (const nlohmann::json& v : values) all += (all.empty() ? "" : " or ") + v.dump();
+    wrong(key, all, *value);
+  }
+  [[noreturn]] void wrong(std::string_view key, std::string_view wanted,
+                          const nlohmann::json& found) const {
+    fail<LoadError>(origin_, ": key \"", key, "\" must be ", wanted, ", it is ",
+                    printable(found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)),
+                    "; this version of tenon does not compute what it asks for");
+  }
+
+  // Keys that nothing asked for: those of `harmless`, null, false and empty ones are returned,
+  // another one is a LoadError.
+  std::vector<std::string> refuse_unread(std::initializer_list<std::string_view> harmless) const {
+    std::vector<std::string> ignored;
+    for (const auto& [key, value] : object_.items()) {
+      if (read_.contains(key)) continue;
+      const bool unused = value.is_null() || value == false || value.empty();
+      const bool known = std::find(harmless.begin(), harmless.end(), key) != harmless.end();
+      if (!unused && !known && !key.starts_with('_')) {
+        fail<LoadError>(
+            origin_, ": key \"", printable(key), "\" is set to ",
+            printable(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)),
+            ", which must be understood because it may change the result, it is not; "
+            "remove it if it changes nothing, or use a version of tenon that knows it");
+      }
+      ignored.push_back(key);
+    }
+    return ignored;
+  }
+
+ private:
+  const nlohmann::json* find(std::string_view key) {
+    const auto at = object_.find(key);
+    if (at == object_.end()) return nullptr;
+    read_.emplace(key);
+    return at->is_null() ? nullptr : &*at;
+  }
+  const nlohmann::json& need(std::string_view key, std::string_view what) {
+    if (const nlohmann::json* value = find(key)) return *value;
+    fail<LoadError>(origin_, ": key \"", key, "\" must be there and be ", what,
+                    ", it is missing; download the checkpoint again");
+  }
+  double to_number(std::string_view key, const nlohmann::json& value) const {
+    if (!value.is_number()) wrong(key, "a number", value);
+    const double x = value.get<double>();
+    if (!std::isfinite(x)) wrong(key, "a finite number", value);
+    return x;
+  }
+  Dim to_size(std::string_view key, const nlohmann::json& value) const {
+    const double x = value.is_number() ? value.get<double>() : 0;
+    if (!(x >= 1 && x <= 2147483647.0) || x != std::floor(x)) {
+      wrong(key, "a whole number from 1 to 2147483647", value);
+    }
+    return static_cast<Dim>(x);
+  }
+
+  nlohmann::json object_;
+  std::string origin_;
+  std::set<std::string, std::less<>> read_;
+};
+
+}  // namespace tenon::inline TENON_ABI::detail

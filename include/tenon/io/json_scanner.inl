@@ -1,0 +1,198 @@
+#pragma once
+#include <limits>
+
+#include "json_scanner.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+TENON_INLINE void JsonScanner::refuse(std::string_view what) const {
+  fail<LoadError>(origin_, ": the JSON header must hold ", what, " at its byte ", at_,
+                  ", it has \"", printable(text_.substr((std::min)(at_, text_.size()), 24)),
+                  "\"; the file is damaged, download or convert it again");
+}
+
+TENON_INLINE char JsonScanner::peek() {
+  while (at_ < text_.size()) {
+    const char c = text_[at_];
+    if (c != ' ' && c != '\n' && c != '\r' && c != '\t') return c;
+    ++at_;
+  }
+  return 0;
+}
+
+TENON_INLINE void JsonScanner::expect(char c, std::string_view what) {
+  if (peek() != c || at_ == text_.size()) refuse(what);
+  ++at_;
+}
+
+TENON_INLINE bool JsonScanner::take(char c) {
+  if (peek() != c || at_ == text_.size()) return false;
+  ++at_;
+  return true;
+}
+
+TENON_INLINE std::string_view JsonScanner::string(std::string_view what) {
+  expect('"', what);
+  const std::size_t first = at_;
+  while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\\' &&
+         static_cast<unsigned char>(text_[at_]) >= 0x20) {
+    ++at_;
+  }
+  if (at_ < text_.size() && text_[at_] == '"') return text_.substr(first, at_++ - first);
+  unescaped_.assign(text_.substr(first, at_ - first));
+  while (true) {
+    if (at_ == text_.size() || static_cast<unsigned char>(text_[at_]) < 0x20) refuse(what);
+    const char c = text_[at_++];
+    if (c == '"') return unescaped_;
+    if (c == '\\') {
+      escape(what);
+    } else {
+      unescaped_ += c;
+    }
+  }
+}
+
+TENON_INLINE unsigned JsonScanner::hex4() {
+  unsigned value = 0;
+  for (int i = 0; i < 4; ++i) {
+    const char c = at_ < text_.size() ? text_[at_] : '\0';
+    unsigned digit = 0;
+    if (c >= '0' && c <= '9') {
+      digit = static_cast<unsigned>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      digit = static_cast<unsigned>(c - 'a') + 10;
+    } else if (c >= 'A' && c <= 'F') {
+      digit = static_cast<unsigned>(c - 'A') + 10;
+    } else {
+      refuse("four hexadecimal digits");
+    }
+    value = value * 16 + digit;
+    ++at_;
+  }
+  return value;
+}
+
+TENON_INLINE void JsonScanner::escape(std::string_view what) {
+  const char c = at_ < text_.size() ? text_[at_++] : '\0';
+  constexpr std::string_view marks = "\"\\/bfnrt", bytes = "\"\\/\b\f\n\r\t";
+  if (const std::size_t i = marks.find(c); c != '\0' && i != std::string_view::npos) {
+    unescaped_ += bytes[i];
+    return;
+  }
+  if (c != 'u') refuse(what);
+  unsigned code = hex4();
+  if (code >= 0xd800 && code < 0xe000) {  // half of a pair
+    if (code >= 0xdc00 || text_.substr(at_, 2) != "\\u") refuse("the second half of a character");
+    at_ += 2;
+    const unsigned low = hex4();
+    if (low < 0xdc00 || low >= 0xe000) refuse("the second half of a character");
+    code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+  }
+  const auto put = [&](unsigned byte) { unescaped_ += static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xc0 | code >> 6);
+    put(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    put(0xe0 | code >> 12);
+    put(0x80 | (code >> 6 & 0x3f));
+    put(0x80 | (code & 0x3f));
+  } else {
+    put(0xf0 | code >> 18);
+    put(0x80 | (code >> 12 & 0x3f));
+    put(0x80 | (code >> 6 & 0x3f));
+    put(0x80 | (code & 0x3f));
+  }
+}
+
+TENON_INLINE std::uint64_t JsonScanner::whole_number(std::string_view what) {
+  const char first = peek();
+  if (first < '0' || first > '9') refuse(what);
+  std::uint64_t value = 0;
+  const std::size_t begin = at_;
+  for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+    const auto digit = static_cast<std::uint64_t>(text_[at_] - '0');
+    constexpr std::uint64_t most = (std::numeric_limits<std::uint64_t>::max)();
+    if (value > (most - digit) / 10) refuse(what);
+    value = value * 10 + digit;
+  }
+  if (first == '0' && at_ - begin > 1) refuse(what);
+  const char next = at_ < text_.size() ? text_[at_] : '\0';
+  if (next == '.' || next == 'e' || next == 'E') refuse(what);
+  return value;
+}
+
+TENON_INLINE bool JsonScanner::null() {
+  if (peek() != 'n' || text_.substr(at_, 4) != "null") return false;
+  at_ += 4;
+  return true;
+}
+
+TENON_INLINE void JsonScanner::skip_number() {
+  const auto digits = [&] {
+    const std::size_t first = at_;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+    if (at_ == first) refuse("a number");
+    return at_ - first;
+  };
+  const auto here = [&](char c) { return at_ < text_.size() && text_[at_] == c; };
+  if (here('-')) ++at_;
+  const bool zero = here('0');
+  if (digits() > 1 && zero) refuse("a number without leading zeros");
+  if (here('.')) {
+    ++at_;
+    digits();
+  }
+  if (here('e') || here('E')) {
+    ++at_;
+    if (here('+') || here('-')) ++at_;
+    digits();
+  }
+}
+
+TENON_INLINE void JsonScanner::skip(std::string_view what) {
+  constexpr std::size_t deepest = 128;
+  std::string open;  // the brackets that must close
+  do {
+    const char c = peek();
+    if (c == '{' || c == '[') {
+      ++at_;
+      if (open.size() == deepest) refuse("values nested at most 128 deep");
+      open += c == '{' ? '}' : ']';
+      if (c == '{' && peek() != '}') {
+        string("a key");
+        expect(':', "a colon");
+        continue;
+      }
+      if (c == '[' && peek() != ']') continue;
+    } else if (c == '"') {
+      string(what);
+    } else if (c == '-' || (c >= '0' && c <= '9')) {
+      skip_number();
+    } else {
+      bool word = false;
+      for (const std::string_view name : {"true", "false", "null"}) {
+        if (text_.substr(at_, name.size()) != name) continue;
+        at_ += name.size();
+        word = true;
+        break;
+      }
+      if (!word) refuse(what);
+    }
+    while (!open.empty() && take(open.back())) open.pop_back();
+    if (open.empty()) return;
+    expect(',', "a comma or a closing bracket");
+    if (open.back() == '}') {
+      string("a key");
+      expect(':', "a colon");
+    }
+  } while (true);
+}
+
+TENON_INLINE void JsonScanner::end() {
+  peek();
+  if (at_ < text_.size()) refuse("nothing more");
+}
+
+}  // namespace tenon::inline TENON_ABI

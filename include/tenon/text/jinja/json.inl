@@ -1,0 +1,335 @@
+#pragma once
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+
+#include "../../core/error.hpp"
+#include "../../core/utf8.hpp"
+#include "value.hpp"
+
+namespace tenon::inline TENON_ABI {
+namespace jinja {
+
+namespace detail {
+
+inline constexpr std::string_view hex_digits = "0123456789abcdef";
+
+inline void append_u16(std::string& out, std::uint32_t unit) {
+  out += "\\u";
+  for (int shift = 12; shift >= 0; shift -= 4) out += hex_digits[unit >> shift & 15];
+}
+
+// One stretch of one origin, escaped as in a JSON string. A character may not be cut by the edge of
+// the stretch; if it is, its bytes are copied.
+inline std::string json_escaped(std::string_view text, bool ascii) {
+  std::string out;
+  while (!text.empty()) {
+    const Utf8Char c = utf8_front(text);
+    const std::size_t bytes = c.length == 0 ? 1 : static_cast<std::size_t>(c.length);
+    if (c.length == 1 && (c.code < 0x20 || c.code == '"' || c.code == '\\')) {
+      constexpr std::string_view plain = "\"\\\n\r\t\b\f", escape = "\"\\nrtbf";
+      const std::size_t which = plain.find(static_cast<char>(c.code));
+      if (which == std::string_view::npos) {
+        append_u16(out, c.code);
+      } else {
+        out += '\\';
+        out += escape[which];
+      }
+    } else if (ascii && c.code >= 0x7F) {
+      if (c.code >= 0x10000) {
+        append_u16(out, 0xD800 + ((c.code - 0x10000) >> 10));
+        append_u16(out, 0xDC00 + ((c.code - 0x10000) & 0x3FF));
+      } else {
+        append_u16(out, c.code);
+      }
+    } else {
+      out += text.substr(0, bytes);
+    }
+    text.remove_prefix(bytes);
+  }
+  return out;
+}
+
+inline void check_level(int level) {
+  if (level > most_levels) {
+    throw ValueError{message("a value must have at most ", most_levels, " levels, this has more")};
+  }
+}
+
+class JsonWriter {
+ public:
+  explicit JsonWriter(const JsonStyle& style) : style_(style) {
+    const bool lines = style.indent >= 0;
+    item_ = !style.item_separator.empty() ? style.item_separator : lines ? "," : ", ";
+    key_ = !style.key_separator.empty() ? style.key_separator : ": ";
+  }
+  TaggedText take() { return std::move(out_); }
+
+  void write(const Value& value, int level) {
+    check_level(level);
+    switch (value.kind()) {
+      case Value::Kind::none:
+        return put("null");
+      case Value::Kind::boolean:
+        return put(value.boolean() ? "true" : "false");
+      case Value::Kind::integer:
+        return put(message(value.integer()));
+      case Value::Kind::real:
+        return put(number(value.real()));
+      case Value::Kind::text:
+        return write_text(value.text());
+      case Value::Kind::list:
+        if (value.list().indexed()) return write_list(value.list(), level);
+        break;
+      case Value::Kind::dict:
+        return write_dict(value.dict(), level);
+      case Value::Kind::undefined:
+        throw ValueError{value.why_undefined() + ", JSON needs a value"};
+      case Value::Kind::object:
+        break;
+    }
+    throw ValueError{"JSON has text, numbers, true, false, null, lists and dicts; this is another"};
+  }
+
+ private:
+  void put(std::string_view text) { out_.append(text, false); }
+  static std::string number(double x) {
+    if (std::isnan(x)) return "NaN";
+    if (std::isinf(x)) return x > 0 ? "Infinity" : "-Infinity";
+    return real_text(x);
+  }
+  void new_line(int level) {
+    if (style_.indent < 0) return;
+    put("\n");
+    put(std::string(static_cast<std::size_t>(style_.indent) * static_cast<std::size_t>(level),
+                    ' '));
+  }
+  void write_text(const TaggedText& text) {
+    put("\"");
+    text.for_each_run([&](std::string_view bytes, bool user) {
+      out_.append(json_escaped(bytes, style_.ensure_ascii), user);
+    });
+    put("\"");
+  }
+  void write_list(const List& list, int level) {
+    put("[");
+    bool first = true;
+    for (const Value& item : list.items()) {
+      if (!first) put(item_);
+      first = false;
+      new_line(level + 1);
+      write(item, level + 1);
+    }
+    if (!first) new_line(level);
+    put("]");
+  }
+  void write_dict(const Dict& dict, int level) {
+    std::vector<const Dict::Entry*> entries;
+    for (const Dict::Entry& entry : dict.entries()) entries.push_back(&entry);
+    if (style_.sort_keys) {
+      for (const Dict::Entry* entry : entries) {
+        if (!entry->first.is_text()) throw ValueError{"keys must be text to be sorted"};
+      }
+      std::sort(entries.begin(), entries.end(), [](const Dict::Entry* a, const Dict::Entry* b) {
+        return a->first.text().view() < b->first.text().view();
+      });
+    }
+    put("{");
+    bool first = true;
+    for (const Dict::Entry* entry : entries) {
+      if (!first) put(item_);
+      first = false;
+      new_line(level + 1);
+      if (entry->first.is_text()) {
+        write_text(entry->first.text());
+      } else {
+        put("\"");
+        write(entry->first, level + 1);
+        put("\"");
+      }
+      put(key_);
+      write(entry->second, level + 1);
+    }
+    if (!first) new_line(level);
+    put("}");
+  }
+
+  const JsonStyle& style_;
+  std::string item_, key_;
+  TaggedText out_;
+};
+
+class JsonReader {
+ public:
+  JsonReader(std::string_view text, bool user) : text_(text), user_(user) {}
+
+  Value whole() {
+    Value value = read(0);
+    space();
+    if (at_ < text_.size()) wrong("nothing may follow the value");
+    return value;
+  }
+
+ private:
+  [[noreturn]] void wrong(std::string_view what) const {
+    throw ValueError{message("byte ", at_, " of ", text_.size(), " of the JSON: ", what)};
+  }
+  void space() {
+    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) < 4) ++at_;
+  }
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  bool skip(char c) {
+    space();
+    if (peek() != c || at_ >= text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!skip(c)) wrong(message('\'', c, "' must follow here"));
+  }
+  bool word(std::string_view w) {
+    if (text_.substr(at_, w.size()) != w) return false;
+    at_ += w.size();
+    return true;
+  }
+
+  Value read(int level) {
+    check_level(level);
+    space();
+    switch (peek()) {
+      case '{':
+        return read_dict(level);
+      case '[':
+        return read_list(level);
+      case '"':
+        return TaggedText(read_text(), user_);
+      default:
+        break;
+    }
+    if (word("true")) return true;
+    if (word("false")) return false;
+    if (word("null")) return nullptr;
+    return read_number();
+  }
+  Value read_dict(int level) {
+    ++at_;
+    Dict dict;
+    if (skip('}')) return dict;
+    do {
+      space();
+      if (peek() != '"') wrong("a key in quotes must follow here");
+      Value key = TaggedText(read_text(), user_);
+      expect(':');
+      dict.set(std::move(key), read(level + 1));
+    } while (skip(','));
+    expect('}');
+    return dict;
+  }
+  Value read_list(int level) {
+    ++at_;
+    std::vector<Value> items;
+    if (skip(']')) return List();
+    do {
+      items.push_back(read(level + 1));
+    } while (skip(','));
+    expect(']');
+    return List(std::move(items));
+  }
+  Value read_number() {
+    const std::size_t start = at_;
+    const auto digits = [&] {
+      const std::size_t from = at_;
+      while (peek() >= '0' && peek() <= '9') ++at_;
+      if (at_ == from) wrong("a value must follow here");
+    };
+    if (peek() == '-') ++at_;
+    if (peek() == '0') {
+      ++at_;
+    } else {
+      digits();
+    }
+    bool whole = true;
+    if (peek() == '.') {
+      whole = false;
+      ++at_;
+      digits();
+    }
+    if (peek() == 'e' || peek() == 'E') {
+      whole = false;
+      ++at_;
+      if (peek() == '+' || peek() == '-') ++at_;
+      digits();
+    }
+    const char* first = text_.data() + start;
+    const char* last = text_.data() + at_;
+    std::int64_t n = 0;
+    if (whole && std::from_chars(first, last, n).ec == std::errc{}) return n;
+    double x = 0;
+    if (std::from_chars(first, last, x).ec != std::errc{}) wrong("the number is out of range");
+    return x;
+  }
+  std::uint32_t read_unit() {
+    std::uint32_t unit = 0;
+    for (int i = 0; i < 4; ++i, ++at_) {
+      const char c = peek();
+      const std::size_t digit =
+          hex_digits.find(c >= 'A' && c <= 'F' ? static_cast<char>(c + 32) : c);
+      if (digit == std::string_view::npos || at_ >= text_.size())
+        wrong("four hexadecimal digits must follow \\u");
+      unit = unit * 16 + static_cast<std::uint32_t>(digit);
+    }
+    return unit;
+  }
+  std::string read_text() {
+    ++at_;
+    std::string out;
+    for (;;) {
+      if (at_ >= text_.size()) wrong("the text in quotes must end");
+      const char c = text_[at_++];
+      if (c == '"') return out;
+      if (static_cast<unsigned char>(c) < 0x20) wrong("control characters must be escaped");
+      if (c != '\\') {
+        out += c;
+        continue;
+      }
+      const char e = peek();
+      ++at_;
+      constexpr std::string_view escape = "\"\\/nrtbf", plain = "\"\\/\n\r\t\b\f";
+      if (const std::size_t which = escape.find(e); which != std::string_view::npos) {
+        out += plain[which];
+      } else if (e == 'u') {
+        std::uint32_t code = read_unit();
+        if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_, 2) == "\\u") {
+          at_ += 2;
+          const std::uint32_t low = read_unit();
+          if (low < 0xDC00 || low > 0xDFFF) wrong("half a surrogate pair");
+          code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+        }
+        if (code >= 0xD800 && code <= 0xDFFF) wrong("half a surrogate pair");
+        append_utf8(out, code);
+      } else {
+        wrong("no escape of JSON");
+      }
+    }
+  }
+
+  std::string_view text_;
+  bool user_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace detail
+
+TENON_INLINE TaggedText write_json(const Value& value, const JsonStyle& style) {
+  detail::JsonWriter writer(style);
+  writer.write(value, 0);
+  return writer.take();
+}
+
+TENON_INLINE Value read_json(const TaggedText& text) {
+  return detail::JsonReader(text.view(), text.any_user()).whole();
+}
+
+}  // namespace jinja
+}  // namespace tenon::inline TENON_ABI

@@ -1,0 +1,112 @@
+// Importance matrices in both of their file formats, and files that only look like one.
+#include <tenon/io/gguf_writer.hpp>
+#include <tenon/io/importance_matrix.hpp>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "io/errors.hpp"
+#include "io/files.hpp"
+#include "io/gguf_bytes.hpp"
+
+using namespace tenon;
+using Catch::Contains;
+
+namespace {
+
+std::span<const std::byte> bytes_of(const std::vector<float>& values) {
+  return std::as_bytes(std::span(values));
+}
+struct Entry {
+  std::string name;
+  std::vector<Dim> shape;
+  std::vector<float> values;
+};
+void write(const std::filesystem::path& path, const std::vector<Entry>& entries) {
+  Metadata metadata;
+  metadata.set("general.type", "imatrix");
+  std::vector<TensorInfo> tensors;
+  for (const Entry& entry : entries) {
+    tensors.push_back({entry.name, 0, entry.shape, bytes_of(entry.values)});
+  }
+  write_gguf(path, metadata, tensors);
+}
+std::string binary(std::int32_t entries, std::string_view name, std::int32_t calls,
+                   const std::vector<float>& values) {
+  std::string all = test::raw(entries, static_cast<std::int32_t>(name.size()));
+  all += name;
+  all += test::raw(calls, static_cast<std::int32_t>(values.size()));
+  for (const float v : values) all += test::raw(v);
+  return all;
+}
+std::vector<float> found(const ImportanceMatrix& matrix, std::string_view name, Dim matrices,
+                         Dim columns, Dim which) {
+  const auto all = matrix.find(name, matrices, columns, which);
+  return {all.begin(), all.end()};
+}
+
+}  // namespace
+
+TEST_CASE("importance: sums over counts, scaled by a power of two") {
+  const test::TemporaryFolder folder;
+  write(folder / "a", {{"blk.0.attn_q.weight.in_sum2", {1, 4}, {8, 24, 0, 32}},
+                       {"blk.0.attn_q.weight.counts", {1, 1}, {2}},
+                       {"blk.0.ffn_up_exps.weight.in_sum2", {3, 2}, {3, 5, 0, 0, 1, 7}},
+                       {"blk.0.ffn_up_exps.weight.counts", {3, 1}, {4, 0, 8}}});
+  const auto matrix = ImportanceMatrix::open(folder / "a");
+  CHECK(matrix.size() == 2);
+  // Means 4, 12, 0, 16: their mean is 8, so they are divided by 8; 0 becomes a millionth.
+  CHECK(found(matrix, "blk.0.attn_q.weight", 1, 4, 0) == std::vector<float>{0.5f, 1.5f, 1e-6f, 2});
+  CHECK(found(matrix, "blk.0.ffn_up_exps.weight", 3, 2, 0) == std::vector<float>{0.75f, 1.25f});
+  CHECK(found(matrix, "blk.0.ffn_up_exps.weight", 3, 2, 1) == std::vector<float>{1, 1});
+  CHECK(found(matrix, "blk.0.ffn_up_exps.weight", 3, 2, 2) == std::vector<float>{0.25f, 1.75f});
+  CHECK(matrix.find("blk.1.attn_q.weight", 1, 4, 0).empty());
+  CHECK_THROWS_WITH(matrix.find("blk.0.attn_q.weight", 1, 5, 0),
+                    Contains("must be of 1 x 5 columns, it is of 1 x 4"));
+  CHECK_THROWS_AS(matrix.find("blk.0.ffn_up_exps.weight", 4, 2, 3), LoadError);
+}
+
+TEST_CASE("importance: the older binary files") {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "a", binary(1, "output.weight", 3, {6, 3, 3}) + test::raw(100));
+  const auto matrix = ImportanceMatrix::open(folder / "a");
+  // Means 2, 1, 1: their mean 4/3 is above 1 already.
+  CHECK(found(matrix, "output.weight", 1, 3, 0) == std::vector<float>{2, 1, 1});
+}
+
+TEST_CASE("importance: what is none is refused") {
+  const test::TemporaryFolder folder;
+  const auto refusal = [&](const std::string& bytes) {
+    test::write_file(folder / "a", bytes);
+    try {
+      static_cast<void>(ImportanceMatrix::open(folder / "a"));
+    } catch (const LoadError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const float inf = std::numeric_limits<float>::infinity();
+  CHECK_THAT(refusal(binary(2, "x", 1, {1, 2})), Contains("the length of a name"));
+  CHECK_THAT(refusal(binary(-1, "x", 1, {1, 2})), Contains("the number of entries"));
+  CHECK_THAT(refusal(binary(1 << 19, "x", 1, {1, 2})), Contains("the length of a name"));
+  CHECK_THAT(refusal(binary(1, "", 1, {1, 2})), Contains("must be 1 to 65535, it is 0"));
+  CHECK_THAT(refusal(binary(1, "x", 1, {1, -2})), Contains("from 0 to 2^100"));
+  CHECK_THAT(refusal(binary(1, "x", 1, {1, inf})), Contains("from 0 to 2^100"));
+  CHECK_THAT(refusal(binary(1, "x", 1, {1, std::nanf("")})), Contains("from 0 to 2^100"));
+  CHECK_THAT(refusal(binary(1, "x", -4, {1, 2})), Contains("the number of calls"));
+  CHECK_THAT(refusal(test::raw(1, 1) + "x" + test::raw(1, 1 << 28)), Contains("the values"));
+  CHECK_THAT(refusal("no matrix at all, but text"), Contains("the number of entries"));
+  CHECK_THAT(refusal(binary(2, "x", 1, {1}) + binary(1, "x", 1, {1}).substr(4)),
+             Contains("it is there twice"));
+  const auto refused = [&](const std::vector<Entry>& entries) {
+    write(folder / "b", entries);
+    return refusal(test::read_file(folder / "b"));
+  };
+  CHECK_THAT(refused({{"x.weight", {2, 2}, {1, 2, 3, 4}}}), Contains("it has none"));
+  CHECK_THAT(refused({{"x.in_sum2", {2, 2}, {1, 2, 3, 4}}}), Contains("x.counts"));
+  CHECK_THAT(refused({{"x.in_sum2", {2, 2}, {1, 2, 3, 4}}, {"x.counts", {1, 1}, {1}}}),
+             Contains("must have 2 counts"));
+}

@@ -1,0 +1,79 @@
+// GGUF checkpoints in several files: any of them opens all, and one that does not belong is named.
+#include "tenon/io/split_gguf.hpp"
+
+#include "catch.hpp"
+#include "io/errors.hpp"
+#include "io/files.hpp"
+#include "tenon/io/checkpoint.hpp"
+#include "tenon/io/gguf_writer.hpp"
+
+using namespace tenon;
+
+namespace {
+
+struct Part {
+  std::uint32_t no = 0, count = 3;
+  std::uint32_t tensors = 3;
+};
+
+// A part with one tensor, named after the part, of four bytes equal to its number.
+void write_part(const std::filesystem::path& path, const Part& part,
+                std::string_view tensor = "t") {
+  Metadata metadata;
+  if (part.no == 0) metadata.set("general.architecture", "llama");
+  metadata.set("split.no", MetaValue{MetaType::u16, {}, std::uint64_t{part.no}});
+  metadata.set("split.count", MetaValue{MetaType::u16, {}, std::uint64_t{part.count}});
+  metadata.set("split.tensors.count", MetaValue{MetaType::i32, {}, std::int64_t{part.tensors}});
+  const std::vector<std::byte> bytes(4, static_cast<std::byte>(part.no));
+  const TensorInfo info{message(tensor, part.no), 0, {1}, bytes};
+  write_gguf(path, metadata, {&info, 1});
+}
+std::string name(int no, int count = 3) {
+  return message("m-0000", no, "-of-0000", count, ".gguf");
+}
+
+}  // namespace
+
+TEST_CASE("any part opens the whole", "[split]") {
+  const test::TemporaryFolder at;
+  for (std::uint32_t i = 0; i < 3; ++i) write_part(at / name(static_cast<int>(i) + 1), {i});
+  for (const int first : {1, 2, 3}) {
+    const auto all = open_checkpoint(at / name(first));
+    REQUIRE(all->tensors().size() == 3);
+    CHECK(all->metadata().text("general.architecture") == "llama");
+    CHECK_FALSE(all->metadata().contains("split.count"));
+    for (const int i : {0, 1, 2}) {
+      const TensorInfo* tensor = all->find(message("t", i));
+      REQUIRE(tensor != nullptr);
+      CHECK(tensor->data[3] == static_cast<std::byte>(i));
+      all->done_with(tensor->data);
+      CHECK(tensor->data[3] == static_cast<std::byte>(i));
+    }
+  }
+}
+
+TEST_CASE("missing, doubled and foreign parts are named", "[split]") {
+  const test::TemporaryFolder at;
+  const auto error = [&](const std::string& file) {
+    return test::error_of<LoadError>([&] { open_checkpoint(at / file); });
+  };
+  for (std::uint32_t i = 0; i < 3; ++i) write_part(at / name(static_cast<int>(i) + 1), {i});
+  CHECK(error(name(1)).empty());
+  std::filesystem::remove(at / name(2));
+  CHECK(test::missing(error(name(1)), {name(2), "there is nothing of that name"}).empty());
+  write_part(at / name(2), {0});  // the first part under the second's name
+  CHECK(test::missing(error(name(1)), {name(2), "\"split.no\" must be 1", "it is 0"}).empty());
+  CHECK(test::missing(error(name(2)), {"-00001-of-00003.gguf"}).empty());
+  write_part(at / name(2), {1, 4});
+  CHECK(test::missing(error(name(1)), {name(2), "\"split.count\" must be 3", "it is 4"}).empty());
+  write_part(at / name(2), {1, 3, 9});
+  CHECK(test::missing(error(name(3)), {name(2), "\"split.tensors.count\" must be 3"}).empty());
+  for (std::uint32_t i = 0; i < 3; ++i) write_part(at / name(static_cast<int>(i) + 1), {i, 3, 4});
+  CHECK(test::missing(error(name(1)), {"must hold 4 tensors", "hold 3"}).empty());
+  write_part(at / "other.gguf", {0});
+  CHECK(test::missing(error("other.gguf"), {"other.gguf", "-00001-of-00003.gguf"}).empty());
+  write_part(at / name(1), {7, 3});
+  CHECK(test::missing(error(name(1)), {"split.no and split.count"}).empty());
+  write_part(at / "alone.gguf", {0, 1, 1});
+  CHECK(error("alone.gguf").empty());
+}
