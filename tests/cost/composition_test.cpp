@@ -60,6 +60,11 @@ constexpr auto v2 = sizes_of<zoo::DeepSeek2<>>(v2_config, {.weights = "bf16", .k
 static_assert(cache_bytes_per_token(v2) == 69120);
 static_assert(published::printed(static_cast<double>(parameters(v2)), 236e9, 1e9));
 static_assert(published::printed(static_cast<double>(active_parameters(v2)), 21e9, 1e9));
+// The same as the shape of that name.
+static_assert(parameters(v2) == parameters(shape_named("deepseek-v2")) &&
+              active_parameters(v2) == active_parameters(shape_named("deepseek-v2")) &&
+              flops(v2, {3, 5, 99}).total() ==
+                  flops(shape_named("deepseek-v2"), {3, 5, 99}).total());
 static_assert(v2.size == 2 && v2.groups[0].count == 1 && v2.groups[1].count == 59);
 // Expanding prompts is a policy of the type; its crossover is the floor of T* = 170.67.
 using Expanding = zoo::DeepSeek2<Contiguous<Bf16>, Bf16, MlaSpec{.expand = Expand::prefill}>;

@@ -80,8 +80,8 @@ static_assert(parameters(dense(llama2_70b)) == 68976648192);
 static_assert(parameters(dense(llama3_8b)) == 8030261248);
 static_assert(parameters(dense(llama3_70b)) == 70553706496);
 static_assert(parameters(dense(mistral_7b)) == 7241732096);
-static_assert(parameters(dense(stories15m)) == 15191712);
-static_assert(parameters(dense(stories260k)) == 260032);
+static_assert(parameters(dense(stories_15m)) == 15191712);
+static_assert(parameters(dense(stories_260k)) == 260032);
 static_assert(active_parameters(dense(llama2_7b)) == parameters(dense(llama2_7b)));
 
 // Bytes of cache per token, bf16.

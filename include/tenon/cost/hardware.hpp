@@ -3,7 +3,7 @@
 // sheets, without sparsity.
 #include <string_view>
 
-#include "../core/types.hpp"
+#include "../core/error.hpp"
 
 namespace tenon::inline TENON_ABI::cost {
 
@@ -67,5 +67,21 @@ struct LaptopOf {
 using Laptop8G = LaptopOf<8>;
 using Laptop16G = LaptopOf<16>;
 using Laptop32G = LaptopOf<32>;
+
+inline constexpr std::string_view hardware_names =
+    "a100, h100, h200, v5e, laptop8g, laptop16g, laptop32g";
+
+// The machine of one of these names. RequestError when there is none.
+constexpr Hardware hardware_named(std::string_view name) {
+  if (name == "a100") return A100::hardware;
+  if (name == "h100") return H100::hardware;
+  if (name == "h200") return H200::hardware;
+  if (name == "v5e") return TpuV5e::hardware;
+  if (name == "laptop8g") return Laptop8G::hardware;
+  if (name == "laptop16g") return Laptop16G::hardware;
+  if (name == "laptop32g") return Laptop32G::hardware;
+  fail<RequestError>("the hardware must be one of ", hardware_names, ", it is \"", printable(name),
+                     "\"; name one of these");
+}
 
 }  // namespace tenon::inline TENON_ABI::cost
