@@ -21,6 +21,8 @@ using namespace tenon::cost;
 
 namespace {
 
+constexpr Dim most_context = 100'000'000;
+
 struct Options {
   std::string model, shape, hardware = "host", weights, cache, arithmetic, svg, html;
   std::vector<Dim> batches{1, 8, 64}, contexts{1024, 8192};
@@ -155,8 +157,9 @@ Table hardware_table(const ModelSizes& m, const Hardware& on, Arithmetic in) {
   table.add({"balance, FLOPs per byte", number(on.balance(in))});
   table.add({"critical batch, tokens of a step", number(critical_batch(load, on, in))});
   if (on.memory > 0) {
-    table.add(
-        {"longest context of one sequence", std::to_string(longest_context(m, 1, on.memory))});
+    const Dim longest = longest_context(m, 1, on.memory, most_context);
+    table.add({"longest context of one sequence",
+               longest == most_context ? "no limit" : std::to_string(longest)});
   }
   return table;
 }
@@ -175,6 +178,8 @@ Table decode_table(const ModelSizes& m, const Hardware& on, Arithmetic in, const
       const double attention = (std::max)(static_cast<double>(work.attention) / on.flops(in),
                                           bytes.attention / on.bandwidth);
       const double by_memory = bytes.total() / on.bandwidth;
+      const double by_arithmetic = static_cast<double>(work.total()) / on.flops(in);
+      const auto bound = [&](double by) { return seconds <= by * 1.0001; };
       const double rate = static_cast<double>(batch) / seconds;
       const double resident = static_cast<double>(resident_bytes(m, batch, context));
       table.add({std::to_string(context), std::to_string(batch), scaled(resident, "B"),
@@ -182,7 +187,9 @@ Table decode_table(const ModelSizes& m, const Hardware& on, Arithmetic in, const
                  scaled(static_cast<double>(work.total()), ""), scaled(bytes.total(), "B"),
                  number(intensity(m, step)), number((seconds - attention) * 1e3),
                  number(attention * 1e3), number(seconds * 1e3), number(rate),
-                 seconds > by_memory * 1.0001 ? "arithmetic" : "memory"});
+                 bound(by_memory)       ? "memory"
+                 : bound(by_arithmetic) ? "arithmetic"
+                                        : "mixed"});
       points.push_back({message("B ", batch, ", ", context), seconds * 1e3, rate});
     }
   }
@@ -278,7 +285,7 @@ int main(int argc, char** argv) {
   app.add_option("--ctx", o.contexts, "tokens of each of them, several numbers")
       ->capture_default_str()
       ->delimiter(',')
-      ->check(CLI::Range(1, 100000000));
+      ->check(CLI::Range(Dim{1}, most_context));
   app.add_option("--weights", o.weights,
                  "format of all weights; empty: the file's, of a shape bf16");
   app.add_option("--cache", o.cache,
