@@ -29,7 +29,7 @@ refuses() {
   grep -qF -- "$part" "$work/err" || complain "$* does not mention '$part': $(cat "$work/err")"
 }
 
-programs=(generate score tokenize inspect quantize pack custom_mask variants)
+programs=(generate score tokenize inspect quantize pack custom_mask variants roofline)
 if [[ -x $bin/convert ]]; then programs+=(convert); fi # it needs Eigen
 for program in "${programs[@]}"; do
   "$bin/$program" --help > "$work/out" 2> "$work/err" || complain "$program --help exited with $?"
@@ -192,6 +192,18 @@ gives "$(head -1 <<< "$perplexities")" bash -c '"$@" | sed "s/.*perplexity //"' 
   --text-file "$work/long" --cache f16 --perplexity
 [[ $(wc -l <<< "$perplexities") == 3 && $(sort -g <<< "$perplexities") == "$perplexities" ]] || complain "custom_mask: $perplexities"
 "$bin/custom_mask" "$model" | grep '^dilated ' > /dev/null || complain 'custom_mask without a text'
+
+# The cost of a shape and of a file: the lecture's 13B at batch 64, and the bytes of this file's cache.
+"$bin/roofline" --shape llama2-13b --hardware h100 --ctx 1024 --batch 64 --svg "$work/cost.svg" --html "$work/cost.html" > "$work/out" || complain roofline
+grep -q '13015864320  26031728640' "$work/out" || complain 'roofline must count parameters and bytes'
+grep -q '1024     64  79.72 GB   yes' "$work/out" || complain 'roofline must say what fits'
+grep -q '</svg>' "$work/cost.svg" && grep -q '</html>' "$work/cost.html" || complain 'roofline must draw'
+"$bin/roofline" "$model" --ctx 100 --batch 1 > "$work/out" && grep -q 'cache of a token *1024' "$work/out" || complain 'roofline of a file'
+refuses 'shape must be one of' "$bin/roofline" --shape none
+refuses 'hardware must be one of' "$bin/roofline" --shape llama3-8b --hardware none
+refuses 'one of MODEL and --shape' "$bin/roofline" "$model" --shape llama3-8b
+refuses 'below 2^63' "$bin/roofline" --shape llama3-8b --hardware h100 --ctx 100000000 --batch 1000000
+refuses 'nothing of that name' "$bin/roofline" "$work/absent.gguf"
 
 # Attention variants: what is missing is named and left out; of what is there all but the speed is exact.
 refuses 'none was found' bash -c '"$0" "$1" "$2" 2>&1 > /dev/null | tail -1 >&2; exit "${PIPESTATUS[0]}"' "$bin/variants" "$work" "$work/long"

@@ -26,10 +26,14 @@ struct ModelConfig {
                          // a key that no policy understood
 
   constexpr const ConfigEntry* find(std::string_view key) const {
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      if (entries[i].key != key) continue;
-      if (read != nullptr) read[i] = true;
-      return &entries[i];
+    // Plain pointers: compilers limit the steps of a constant expression.
+    const ConfigEntry* const first = entries.data();
+    const ConfigEntry* const end = first + entries.size();
+    const std::size_t length = key.size();
+    for (const ConfigEntry* entry = first; entry != end; ++entry) {
+      if (entry->key.size() != length || entry->key != key) continue;
+      if (read != nullptr) read[entry - first] = true;
+      return entry;
     }
     return nullptr;
   }

@@ -6,6 +6,7 @@
 
 #include "../attn/attend.hpp"
 #include "../attn/masks.hpp"
+#include "../core/layer_numbers.hpp"
 #include "../nn/linear.hpp"
 #include "../nn/norm.hpp"
 #include "../nn/rope.hpp"
@@ -119,6 +120,15 @@ struct Gqa {
       spec.first = first_rows(c.mask);
     }
     return spec;
+  }
+  // What this layer costs; biases and learned sinks left out.
+  static constexpr MixerNumbers numbers(const Config& c, Dim width, bool owns) {
+    MixerNumbers n = attention_numbers(width, c.heads, c.kv_heads, c.head_dim, owns);
+    const Dim q = c.heads * c.head_dim, kv = owns ? c.kv_heads * c.head_dim : 0;
+    if (Spec.output_gate) n.values.matrices = exact_sum(n.values.matrices, exact_product(width, q));
+    if (Spec.qk_norm == QkNorm::per_head) n.values.vectors = c.head_dim * (owns ? 2 : 1);
+    if (Spec.qk_norm == QkNorm::full_width) n.values.vectors = q + kv;
+    return n;
   }
   // Whether new rows [base, base + count) may be computed without those that follow.
   static constexpr bool complete(const Config& c, int base, int count) {

@@ -8,6 +8,7 @@
 
 #include "../attn/attend.hpp"
 #include "../attn/masks.hpp"
+#include "../core/layer_numbers.hpp"
 #include "../nn/linear.hpp"
 #include "../nn/norm.hpp"
 #include "../nn/rope.hpp"
@@ -128,6 +129,15 @@ struct Mla {
       spec.first = first_rows(c.mask);
     }
     return spec;
+  }
+  // What this layer costs; biases left out.
+  static constexpr MixerNumbers numbers(const Config& c, Dim width, bool owns) {
+    const MlaDims& d = c.dims;
+    MixerNumbers n =
+        latent_numbers(width, c.heads, d.kv_rank, d.rope_dim, d.nope_dim, d.v_dim, c.q_rank, owns);
+    if (Spec.expand == Expand::prefill && d.nope_dim > 0) n.expand_above = d.crossover();
+    if (!Spec.latent_norm && owns) n.values.vectors -= d.kv_rank;
+    return n;
   }
   // Whether new rows [base, base + count) may be computed without those that follow.
   static constexpr bool complete(const Config& c, int base, int count) {

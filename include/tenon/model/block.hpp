@@ -4,6 +4,7 @@
 
 #include "../cache/row_cache.hpp"
 #include "../core/config.hpp"
+#include "../core/layer_numbers.hpp"
 #include "../kernels/cpu.hpp"
 #include "../mixer/layer_step.hpp"
 #include "../nn/bind.hpp"
@@ -107,6 +108,36 @@ struct Block {
       FeedForward::forward(cpu, weights.feed_forward, from, to, accumulate);
     };
     Residual::template forward<Norm, Formats>(cpu, weights.residual, step, x, mix, feed);
+  }
+
+  // What one layer of these types costs (core/layer_numbers.hpp).
+  static constexpr LayerNumbers numbers(const ModelConfig& config, int layer, Dim width,
+                                        bool owns) {
+    static_assert(
+        requires(const typename Mixer::Config& c) {
+          { Mixer::numbers(c, width, owns) } -> std::same_as<MixerNumbers>;
+        },
+        "tenon: a Mixer whose cost is asked for must provide `static constexpr MixerNumbers "
+        "numbers(const Config&, Dim width, bool owns)`");
+    static_assert(
+        requires(const typename FeedForward::Config& c) {
+          { FeedForward::numbers(c, width) } -> std::same_as<FeedForwardNumbers>;
+        },
+        "tenon: a feed-forward layer whose cost is asked for must provide `static constexpr "
+        "FeedForwardNumbers numbers(const Config&, Dim width)`");
+    const auto mixer = Mixer::Config::read(config, layer);
+    const RowSpec rows = Mixer::rows(mixer);
+    LayerNumbers n{Mixer::numbers(mixer, width, owns),
+                   FeedForward::numbers(FeedForward::Config::read(config, layer), width),
+                   {},
+                   rows.widths[0],
+                   rows.widths[1],
+                   rows.reach,
+                   rows.first};
+    if constexpr (requires { Residual::values(config, width); }) {
+      n.residual = Residual::values(config, width);
+    }
+    return n;
   }
 
   // Whether the checkpoint asks for the policies of this block.

@@ -4,6 +4,7 @@
 // the two on [tokens, width].
 #include "../core/config.hpp"
 #include "../core/fixed_string.hpp"
+#include "../core/layer_numbers.hpp"
 #include "../kernels/cpu.hpp"
 #include "../mixer/layer_step.hpp"
 #include "../nn/bind.hpp"
@@ -13,6 +14,8 @@ namespace tenon::inline TENON_ABI {
 // x += mix(norm(x)); x += feed(norm(x)), with the norms under these names.
 template <FixedString MixerNorm, FixedString FeedNorm>
 struct PreNormNamed {
+  static constexpr Values values(const ModelConfig&, Dim width) { return {0, 2 * width}; }
+
   template <class Norm, class Formats>
   struct Weights {
     typename Norm::Weights mixer, feed_forward;
@@ -43,6 +46,8 @@ using PreNorm = PreNormNamed<"attn_norm", "ffn_norm">;
 
 // x += norm(mix(norm(x))); x += norm(feed(norm(x))) (Gemma 2 and 3).
 struct SandwichNorm {
+  static constexpr Values values(const ModelConfig&, Dim width) { return {0, 4 * width}; }
+
   template <class Norm, class Formats>
   struct Weights {
     typename Norm::Weights mixer, mixed, feed_forward, fed;
@@ -78,6 +83,8 @@ struct SandwichNorm {
 
 // y = norm(x); x += mix(y) + feed(y) (GPT-J, Falcon, Phi-2).
 struct ParallelResidual {
+  static constexpr Values values(const ModelConfig&, Dim width) { return {0, width}; }
+
   template <class Norm, class Formats>
   struct Weights {
     typename Norm::Weights norm;

@@ -5,6 +5,7 @@
 #include <concepts>
 
 #include "../core/config.hpp"
+#include "../core/layer_numbers.hpp"
 #include "../kernels/cpu.hpp"
 #include "../kernels/packed.hpp"
 #include "bind.hpp"
@@ -80,6 +81,10 @@ struct GatedMlp {
   };
   static constexpr std::array<Pin, 1> pins(const ModelConfig& config, int layer) {
     return {Pin{"feed_forward_length", S.hidden, config.size("feed_forward_length", layer)}};
+  }
+
+  static constexpr FeedForwardNumbers numbers(const Config& c, Dim width) {
+    return mlp_numbers(width, c.hidden);
   }
 
   template <class Formats>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../core/config.hpp"
+#include "../core/layer_numbers.hpp"
 #include "../kernels/cpu.hpp"
 #include "../kernels/packed.hpp"
 #include "bind.hpp"
@@ -122,6 +123,18 @@ struct Moe {
   // Whether the checkpoint has experts.
   static constexpr bool fits(const ModelConfig& config, int layer) {
     return config.number_or("expert_count", 0, layer) > 0;
+  }
+
+  // What this layer costs; a selection bias, which a file may have or not, is left out.
+  static constexpr FeedForwardNumbers numbers(const Config& c, Dim width) {
+    FeedForwardNumbers n =
+        experts_numbers(width, c.hidden, c.routing.experts, c.routing.used, c.shared_hidden);
+    if (S.bias) {
+      n.always.vectors = c.routing.experts;
+      n.expert.vectors = exact_sum(2 * c.hidden, width);
+    }
+    if (S.shared_gate && c.shared_hidden > 0) n.always.vectors += width;
+    return n;
   }
 
   template <class Formats>

@@ -23,7 +23,7 @@ struct FormatList {
   static constexpr int size = 1;
   // Calls fn(F{}) for the format with this tag; 0 <= tag < size.
   template <class Fn>
-  static decltype(auto) visit(int, Fn&& fn) {
+  static constexpr decltype(auto) visit(int, Fn&& fn) {
     return fn(F{});
   }
   static std::string names() { return std::string(F::name); }
@@ -32,7 +32,7 @@ template <class First, class... Rest>
 struct FormatList<AnyOf<First, Rest...>> {
   static constexpr int size = 1 + static_cast<int>(sizeof...(Rest));
   template <class Fn>
-  static decltype(auto) visit(int tag, Fn&& fn) {
+  static constexpr decltype(auto) visit(int tag, Fn&& fn) {
     if constexpr (sizeof...(Rest) == 0) {
       return fn(First{});
     } else {
@@ -65,7 +65,7 @@ int tag_of_ggml_type(int type) {
 
 // The tag of the format of that name in any case of letters (Q4_K, q4_k), or -1.
 template <class Formats>
-int tag_of_name(std::string_view name) {
+constexpr int tag_of_name(std::string_view name) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   const auto same = [&](char a, char b) { return lower(a) == lower(b); };
   for (int tag = 0; tag < FormatList<Formats>::size; ++tag) {

@@ -67,6 +67,12 @@ struct LayerInputs {
     }
   };
 
+  static constexpr InputNumbers numbers(const ModelConfig& config) {
+    const Dim n = gemma4_layer_input(config);
+    const Dim all = exact_product(config.layers(), n);
+    return {{exact_product(all, config.width()), n}, exact_product(config.vocab(), all)};
+  }
+
   template <class Formats>
   static MatView<const float> forward(Cpu& cpu, const Weights<Formats>& weights,
                                       std::span<const Token> tokens, MatView<float> x) {
@@ -101,6 +107,11 @@ struct LayerInputs {
 
 // Gemma's norms; then x += norm(W2 (gelu(W1 x) * the layer's input)), and x *= layer_output_scale.
 struct LayerInputResidual {
+  static constexpr Values values(const ModelConfig& config, Dim width) {
+    const Dim n = gemma4_layer_input(config);
+    return {exact_product(2, n, width), n == 0 ? 4 * width : 5 * width};
+  }
+
   template <class Norm, class Formats>
   struct Weights {
     SandwichNorm::Weights<Norm, Formats> sandwich;

@@ -1,0 +1,304 @@
+// What a model costs on a machine: memory, time of a step and where it goes, from its sizes alone.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <tenon/cost/measured_host.hpp>
+#include <tenon/cost/registered.hpp>
+#include <tenon/cost/serving.hpp>
+#include <tenon/cost/shapes.hpp>
+#include <tenon/io/checkpoint.hpp>
+#include <tenon/io/ggml_types.hpp>
+#include <tenon/zoo/registry.hpp>
+
+#include "command_line.hpp"
+#include "svg_chart.hpp"
+
+using namespace tenon;
+using namespace tenon::cost;
+
+namespace {
+
+constexpr Dim most_context = 100'000'000;
+
+struct Options {
+  std::string model, shape, hardware = "host", weights, cache, arithmetic, svg, html;
+  std::vector<Dim> batches{1, 8, 64}, contexts{1024, 8192};
+  int chips = 1, threads = 0;
+};
+
+// A table as it is printed and as it goes into a page: one line a row, cells right-aligned.
+class Table {
+ public:
+  Table(std::string title, std::vector<std::string> head) : title_(std::move(title)) {
+    rows_.push_back(std::move(head));
+  }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  std::string text() const {
+    std::vector<std::size_t> widths(rows_[0].size());
+    for (const auto& row : rows_) {
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        widths[i] = (std::max)(widths[i], row[i].size());
+      }
+    }
+    std::string out = title_ + '\n';
+    for (const auto& row : rows_) {
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        out += "  " + std::string(widths[i] - row[i].size(), ' ') + row[i];
+      }
+      out += '\n';
+    }
+    return out;
+  }
+  std::string html() const {
+    std::string out = "<h2>" + title_ + "</h2>\n<table>\n";
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      const std::string cell = r == 0 ? "th" : "td";
+      out += "<tr>";
+      for (const std::string& text : rows_[r]) out += '<' + cell + '>' + text + "</" + cell + '>';
+      out += "</tr>\n";
+    }
+    return out + "</table>\n";
+  }
+
+ private:
+  std::string title_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string number(double x, int digits = 4) {
+  return x >= 1000 ? svg::format("%.0f", x) : svg::format("%.*g", digits, x);
+}
+// With a decimal unit: 16.06 GB.
+std::string scaled(double x, const char* unit) {
+  const char* prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+  int i = 0;
+  for (; x >= 999.95 && i < 6; ++i) x /= 1000;
+  return svg::format(i == 0 ? "%.0f %s%s" : "%.4g %s%s", x, prefixes[i], unit);
+}
+
+// The formats that most bytes of the file's parts are in.
+struct Formats {
+  std::string weights, experts, embedding, output;
+};
+Formats formats_of(const TensorSource& file) {
+  std::map<std::string, std::size_t> layers, experts;
+  Formats formats;
+  for (const TensorInfo& tensor : file.tensors()) {
+    const GgmlType* type = find_ggml_type(tensor.ggml_type);
+    if (type == nullptr || tensor.shape.size() < 2) continue;
+    const std::string name(type->name);
+    if (tensor.name == "token_embd.weight") formats.embedding = name;
+    if (tensor.name == "output.weight") formats.output = name;
+    if (!tensor.name.starts_with("blk.")) continue;
+    (tensor.name.find("_exps.") != std::string::npos ? experts : layers)[name] +=
+        tensor.data.size();
+  }
+  const auto most = [](const std::map<std::string, std::size_t>& of) {
+    const auto by_bytes = [](const auto& a, const auto& b) { return a.second < b.second; };
+    return of.empty() ? std::string() : std::max_element(of.begin(), of.end(), by_bytes)->first;
+  };
+  formats.weights = most(layers);
+  formats.experts = most(experts);
+  return formats;
+}
+
+ModelSizes sizes_of_file(const Options& o) {
+  const auto file = open_checkpoint(o.model);
+  const ConfigStorage storage(*file);
+  Formats formats = formats_of(*file);
+  if (!o.weights.empty()) formats = {o.weights, o.weights, o.weights, o.weights};
+  return sizes_in<zoo::All>(storage.view(), {.weights = formats.weights,
+                                             .experts = formats.experts,
+                                             .embedding = formats.embedding,
+                                             .output = formats.output,
+                                             .keys = o.cache,
+                                             .values = o.cache,
+                                             .tied = file->find("output.weight") == nullptr});
+}
+ModelSizes sizes_of_shape(const Options& o) {
+  const auto element = [](const std::string& name, const char* of) {
+    return cost::detail::element_named<zoo::WeightFormats>(name.empty() ? "bf16" : name, of);
+  };
+  return shape_named(o.shape, element(o.weights, "weights"), element(o.cache, "cache"));
+}
+Hardware machine(const Options& o) {
+  if (o.hardware != "host") return hardware_named(o.hardware);
+  ThreadTeam team(o.threads);
+  return measured_host(team, choose_isa());
+}
+
+Table model_table(const ModelSizes& m) {
+  Table table("Model", {"", "count", "bytes"});
+  const auto row = [&](const char* name, Dim count, Dim bytes) {
+    table.add(
+        {name, count < 0 ? "" : std::to_string(count), bytes < 0 ? "" : std::to_string(bytes)});
+  };
+  row("parameters", parameters(m), weight_bytes(m));
+  row("that a token meets", active_parameters(m), -1);
+  row("cache of a token", -1, cache_bytes_per_token(m));
+  const MixerNumbers& mixer = m.groups[0].layer.mixer;
+  if (mixer.expand_flops > 0 && mixer.pair_flops > mixer.expanded_pair_flops) {
+    const Ratio crossover(mixer.expand_flops, mixer.pair_flops - mixer.expanded_pair_flops);
+    table.add({"tokens from which latents are expanded", number(crossover.value()), ""});
+  }
+  if (state_bytes(m) > 0) row("state of a sequence", -1, state_bytes(m));
+  return table;
+}
+
+Table hardware_table(const ModelSizes& m, const Hardware& on, Arithmetic in) {
+  Table table("Machine", {"", std::string(on.name)});
+  const Load load = load_of(m, {1, 1, 1});
+  table.add({"peak", scaled(on.flops(in), "FLOP/s")});
+  table.add({"bandwidth", scaled(on.bandwidth, "B/s")});
+  table.add({"memory", scaled(on.memory, "B")});
+  table.add({"balance, FLOPs per byte", number(on.balance(in))});
+  table.add({"critical batch, tokens of a step", number(critical_batch(load, on, in))});
+  if (on.memory > 0) {
+    const Dim longest = longest_context(m, 1, on.memory, most_context);
+    table.add({"longest context of one sequence",
+               longest == most_context ? "no limit" : std::to_string(longest)});
+  }
+  return table;
+}
+
+Table decode_table(const ModelSizes& m, const Hardware& on, Arithmetic in, const Options& o,
+                   std::vector<ChartPoint>& points) {
+  Table table("Decode, one token of each sequence",
+              {"ctx", "batch", "resident", "fits", "FLOPs", "bytes", "intensity", "linear ms",
+               "attention ms", "step ms", "tokens/s", "bound"});
+  for (const Dim context : o.contexts) {
+    for (const Dim batch : o.batches) {
+      const cost::Step step{batch, 1, context};
+      const Parts<Dim> work = flops(m, step);
+      const Parts<double> bytes = traffic(m, step);
+      const double seconds = step_time(m, step, on, in);
+      const double attention = (std::max)(static_cast<double>(work.attention) / on.flops(in),
+                                          bytes.attention / on.bandwidth);
+      const double by_memory = bytes.total() / on.bandwidth;
+      const double by_arithmetic = static_cast<double>(work.total()) / on.flops(in);
+      const auto bound = [&](double by) { return seconds <= by * 1.0001; };
+      const double rate = static_cast<double>(batch) / seconds;
+      const double resident = static_cast<double>(resident_bytes(m, batch, context));
+      table.add({std::to_string(context), std::to_string(batch), scaled(resident, "B"),
+                 on.memory == 0 ? "?" : (resident <= on.memory ? "yes" : "no"),
+                 scaled(static_cast<double>(work.total()), ""), scaled(bytes.total(), "B"),
+                 number(intensity(m, step)), number((seconds - attention) * 1e3),
+                 number(attention * 1e3), number(seconds * 1e3), number(rate),
+                 bound(by_memory)       ? "memory"
+                 : bound(by_arithmetic) ? "arithmetic"
+                                        : "mixed"});
+      points.push_back({message("B ", batch, ", ", context), seconds * 1e3, rate});
+    }
+  }
+  return table;
+}
+
+Table prefill_table(const ModelSizes& m, const Hardware& on, Arithmetic in, const Options& o) {
+  Table table("Prefill, the whole prompt in one step",
+              {"ctx", "FLOPs", "bytes", "intensity", "first token ms", "tokens/s",
+               "largest batch then", "half-throughput batch"});
+  for (const Dim context : o.contexts) {
+    const cost::Step step{1, context, context};
+    const double seconds = step_time(m, step, on, in);
+    const Load load = load_of(m, {1, 1, context});
+    table.add({std::to_string(context), scaled(static_cast<double>(flops(m, step).total()), ""),
+               scaled(traffic(m, step).total(), "B"), number(intensity(m, step)),
+               number(seconds * 1e3), number(static_cast<double>(context) / seconds),
+               on.memory == 0 ? "?" : std::to_string(largest_batch(m, context, on.memory)),
+               load.cache_bytes > 0 ? number(half_throughput_batch(load)) : "any"});
+  }
+  return table;
+}
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) {
+    fail<RequestError>("\"", path,
+                       "\" must be a file that can be written, it is not; name another");
+  }
+}
+
+Arithmetic arithmetic_named(const std::string& name) {
+  if (name == "f32") return Arithmetic::f32;
+  if (name == "fp8") return Arithmetic::fp8;
+  if (name == "int8") return Arithmetic::int8;
+  return Arithmetic::bf16;
+}
+
+void report(const Options& o) {
+  if (o.model.empty() == o.shape.empty()) {
+    fail<RequestError>("one of MODEL and --shape is required, ",
+                       o.model.empty() ? "none is" : "both are",
+                       " given; name a checkpoint, or a shape of ", shape_names);
+  }
+  const ModelSizes m = o.shape.empty() ? sizes_of_file(o) : sizes_of_shape(o);
+  const Hardware on = several(machine(o), o.chips);
+  const Arithmetic in = arithmetic_named(o.arithmetic);
+  if (on.flops(in) == 0) {
+    fail<RequestError>("--arithmetic must be one that ", on.name, " has, it is ", o.arithmetic,
+                       "; choose another");
+  }
+  std::vector<ChartPoint> points;
+  const std::vector<Table> tables{model_table(m), hardware_table(m, on, in),
+                                  decode_table(m, on, in, o, points), prefill_table(m, on, in, o)};
+  for (const Table& table : tables) std::cout << table.text() << '\n';
+  const std::string name = o.shape.empty() ? std::string("model") : o.shape;
+  const std::string title =
+      message(name, " on ", o.chips > 1 ? message(o.chips, " x ") : "", on.name);
+  const std::string chart =
+      svg_chart({title, "milliseconds of a step", "tokens per second"}, points);
+  if (!o.svg.empty()) write(o.svg, chart);
+  if (o.html.empty()) return;
+  std::string page =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>" + title +
+      "</title>\n<style>body{font-family:sans-serif}td,th{padding:2px 10px;text-align:right}"
+      "table{border-collapse:collapse}tr:nth-child(even){background:#eee}</style>\n<h1>" +
+      title + "</h1>\n";
+  for (const Table& table : tables) page += table.html();
+  write(o.html, page + chart + "</html>\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app(
+      "Shows what a model costs on a machine: bytes, FLOPs, the time of a step and what bounds it.",
+      "roofline");
+  app.add_option("MODEL", o.model, "a .gguf file or a Hugging Face folder");
+  app.add_option("--shape", o.shape, message("instead of a file, one of ", shape_names));
+  app.add_option("--hardware", o.hardware,
+                 message("host, which is measured, or one of ", hardware_names))
+      ->capture_default_str();
+  app.add_option("--chips", o.chips, "as many of these as one, communication not counted")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--batch", o.batches, "sequences, several numbers")
+      ->capture_default_str()
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--ctx", o.contexts, "tokens of each of them, several numbers")
+      ->capture_default_str()
+      ->delimiter(',')
+      ->check(CLI::Range(Dim{1}, most_context));
+  app.add_option("--weights", o.weights,
+                 "format of all weights; empty: the file's, of a shape bf16");
+  app.add_option("--cache", o.cache,
+                 "format of cached keys and values; empty: f16, of a shape bf16");
+  app.add_option("--arithmetic", o.arithmetic, "what products are computed in")
+      ->check(CLI::IsMember({"f32", "bf16", "fp8", "int8"}));
+  app.add_option("--threads", o.threads,
+                 "that measure the host; 0: as many as this process may use")
+      ->capture_default_str();
+  app.add_option("--svg", o.svg, "writes a chart of tokens per second over the time of a step");
+  app.add_option("--html", o.html, "writes a page with the tables and the chart");
+  return run_program(app, argc, argv, [&] {
+    if (o.arithmetic.empty()) o.arithmetic = "bf16";
+    report(o);
+  });
+}

@@ -1,0 +1,102 @@
+#pragma once
+// How long a step takes at best: bytes over bandwidth, FLOPs over the peak, whichever is more.
+#include <algorithm>
+
+#include "hardware.hpp"
+#include "step.hpp"
+
+namespace tenon::inline TENON_ABI::cost {
+
+// A step of equal sequences in five numbers, for what is known of a model but no more.
+struct Load {
+  double parameters = 0;    // that a token meets
+  double weight_bytes = 0;  // that a step reads
+  double cache_bytes = 0;   // of one sequence
+  double batch = 1;
+  double tokens = 1;  // new ones of each sequence
+};
+constexpr Load load_of(const ModelSizes& m, const Step& step) {
+  return {static_cast<double>(active_parameters(m)), static_cast<double>(weight_bytes(m)),
+          static_cast<double>(cache_traffic(m, step.tokens, step.context)),
+          static_cast<double>(step.batch), static_cast<double>(step.tokens)};
+}
+
+// Seconds by memory alone: all weights and all caches once. (CS336, lecture 10.)
+constexpr double memory_step_time(const Load& load, const Hardware& on) {
+  return (load.batch * load.cache_bytes + load.weight_bytes) / on.bandwidth;
+}
+// Seconds where linear layers are bound by memory or by arithmetic, attention always by memory.
+// (The scaling book, chapter on inference.) Equal to memory_step_time() below critical_batch().
+constexpr double step_time(const Load& load, const Hardware& on, Arithmetic in = Arithmetic::bf16) {
+  const double flops = 2 * load.batch * load.tokens * load.parameters;
+  return load.batch * load.cache_bytes / on.bandwidth +
+         (std::max)(flops / on.flops(in), load.weight_bytes / on.bandwidth);
+}
+// Seconds where each of the three parts is bound by memory or by arithmetic.
+constexpr double step_time(const ModelSizes& m, const Step& step, const Hardware& on,
+                           Arithmetic in = Arithmetic::bf16) {
+  const Parts<Dim> f = flops(m, step);
+  const Parts<double> b = traffic(m, step);
+  const auto part = [&](Dim work, double bytes) {
+    return (std::max)(static_cast<double>(work) / on.flops(in), bytes / on.bandwidth);
+  };
+  return part(f.linear, b.linear) + part(f.attention, b.attention) +
+         part(f.unembedding, b.unembedding);
+}
+// Tokens per second of all sequences together.
+constexpr double throughput(const Load& load, const Hardware& on,
+                            Arithmetic in = Arithmetic::bf16) {
+  return load.batch * load.tokens / step_time(load, on, in);
+}
+
+// Tokens of a step from which on linear layers are bound by arithmetic.
+constexpr double critical_batch(const Load& load, const Hardware& on,
+                                Arithmetic in = Arithmetic::bf16) {
+  return load.weight_bytes * on.flops(in) / (2 * load.parameters * on.bandwidth);
+}
+constexpr double critical_batch(Element weights, const Hardware& on,
+                                Arithmetic in = Arithmetic::bf16) {
+  return on.balance(in) * weights.bytes_per_value() / 2;
+}
+// Tokens per second that no batch exceeds while memory is the bound.
+constexpr double throughput_limit(const Load& load, const Hardware& on) {
+  return load.tokens * on.bandwidth / load.cache_bytes;
+}
+// The batch that reaches half of it: where the caches are as large as the weights.
+constexpr double half_throughput_batch(const Load& load) {
+  return load.weight_bytes / load.cache_bytes;
+}
+
+// The most sequences of `context` tokens whose caches fit beside the weights; 0 when not even the
+// weights do.
+constexpr Dim largest_batch(const ModelSizes& m, Dim context, double memory) {
+  const double room = memory - static_cast<double>(weight_bytes(m));
+  const Dim each = cache_bytes(m, context);
+  if (room <= 0 || each == 0) return 0;
+  return static_cast<Dim>(room / static_cast<double>(each));
+}
+// The most tokens that `batch` sequences may have each, at most `limit`; 0 when none fits.
+constexpr Dim longest_context(const ModelSizes& m, Dim batch, double memory,
+                              Dim limit = Dim{1} << 24) {
+  Dim low = 0, high = limit;
+  while (low < high) {
+    const Dim middle = low + (high - low + 1) / 2;
+    if (static_cast<double>(resident_bytes(m, batch, middle)) <= memory) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+constexpr bool fits(const ModelSizes& m, Dim batch, Dim context, double memory) {
+  return static_cast<double>(resident_bytes(m, batch, context)) <= memory;
+}
+// Whether weights and caches fit a machine: static_assert(fits<Laptop16G>(sizes, 4, 8192)). What a
+// session needs as scratch is not counted.
+template <class Machine>
+constexpr bool fits(const ModelSizes& m, Dim batch = 1, Dim context = 0) {
+  return fits(m, batch, context, Machine::hardware.memory);
+}
+
+}  // namespace tenon::inline TENON_ABI::cost
