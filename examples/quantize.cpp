@@ -55,7 +55,7 @@ Job job_of(const tenon::TensorInfo& tensor, const Recipe& recipe, const Options&
 
 // The tensor in its new format; threads share its rows.
 tenon::StoredBytes convert(const Job& job, const tenon::ImportanceMatrix* importance,
-                                   tenon::Executor& team, std::vector<std::byte>& to) {
+                           tenon::Executor& team, std::vector<std::byte>& to) {
   const tenon::TensorInfo& tensor = *job.from;
   if (job.source == job.target) return tensor.data;
   const tenon::Dim columns = tensor.shape.back();

@@ -1,2 +1,2 @@
-#include "tenon/cost/read_bandwidth.inl"
 #include "tenon/cost/measured_host.inl"
+#include "tenon/cost/read_bandwidth.inl"
