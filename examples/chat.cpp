@@ -39,7 +39,7 @@ constexpr std::string_view help =
     "A line that starts with // is a message that starts with /.\n";
 
 struct Options {
-  std::string model, template_file, system, cache = "f16";
+  std::string model, template_file, system, cache = "f16", activations = "int8";
   std::vector<std::string> variables;
   int max_tokens = 0, threads = 0, context = 0;
   tenon::SamplingOptions sampling{.temperature = 0.7, .top_p = 0.95};
@@ -316,7 +316,9 @@ void chat(const Options& o) {
   limits.context = o.context != 0 ? o.context : (std::min)(trained, longest_default_context);
   limits.step_tokens = (std::min)(limits.context, 256);
   limits.rollback = (std::min)(limits.context, 64);  // an answer's end may be spelled differently
-  auto session = model.open(limits, {.cache = o.cache, .executor = &team});
+  auto session = model.open(
+      limits,
+      {.cache = o.cache, .activations = activations_named(o.activations), .executor = &team});
 
   Chat conversation(o, session, tokenizer, std::move(chat_template));
   const bool asks = terminal();
@@ -358,6 +360,9 @@ int main(int argc, char** argv) {
                  "tokens of context; 0: what the model was trained for, up to 8192")
       ->capture_default_str();
   app.add_option("--cache", o.cache, "format of cached rows, or of keys/values")
+      ->capture_default_str();
+  app.add_option("--activations", o.activations,
+                 "with block-quantized weights: int8 or f32 (exact)")
       ->capture_default_str();
   return run_program(app, argc, argv, [&] { chat(o); });
 }

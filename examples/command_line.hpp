@@ -8,6 +8,8 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <tenon/core/error.hpp>
+#include <tenon/kernels/activations.hpp>
 
 // Parses, then runs body(). Exit code 0 after success or --help; 1, with one line on stderr, after
 // a bad option or an error.
@@ -37,6 +39,14 @@ int run_program(CLI::App& app, int argc, char** argv, Body&& body) {
   }
   std::cerr << app.get_name() << ": " << line << '\n';
   return 1;
+}
+
+// --activations: what block-quantized weights are multiplied with.
+inline tenon::Activations activations_named(const std::string& name) {
+  if (name == "int8") return tenon::Activations::int8;
+  if (name == "f32") return tenon::Activations::f32;
+  tenon::fail<tenon::RequestError>("--activations must be int8 or f32, it is \"",
+                                   tenon::printable(name), "\"");
 }
 
 // A check for options that are whole numbers from 0 to 2^64 - 1.

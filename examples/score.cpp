@@ -59,10 +59,7 @@ void score(const Options& o) {
     tenon::fail<tenon::RequestError>(
         "what to compute must be given by --logits or --perplexity, none is there");
   }
-  if (o.activations != "int8" && o.activations != "f32") {
-    tenon::fail<tenon::RequestError>("--activations must be int8 or f32, it is \"",
-                                     tenon::printable(o.activations), "\"");
-  }
+  const tenon::Activations activations = activations_named(o.activations);
   constexpr int longest_window = 1 << 20;
   if (o.window < 1 || o.window > longest_window) {
     tenon::fail<tenon::RequestError>("--window must be at least 1 and at most ", longest_window,
@@ -84,11 +81,8 @@ void score(const Options& o) {
   limits.context = o.window + 1;
   if (!o.logits.empty()) limits.context = (std::max)(limits.context, static_cast<int>(fed.size()));
   limits.step_tokens = o.chunk > 0 ? o.chunk : (std::min)(limits.context, 256);
-  auto session = model.open(
-      limits,
-      {.cache = o.cache,
-       .activations = o.activations == "int8" ? tenon::Activations::int8 : tenon::Activations::f32,
-       .executor = &team});
+  auto session =
+      model.open(limits, {.cache = o.cache, .activations = activations, .executor = &team});
   Progress progress(static_cast<tenon::Dim>(fed.size()));
   if (!o.logits.empty()) {
     std::vector<float> rows;
