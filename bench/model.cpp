@@ -23,8 +23,8 @@
 #include "tenon/core/cpu_count.hpp"
 #include "tenon/decode/philox.hpp"
 #include "tenon/decode/sequence.hpp"
+#include "tenon/io/checkpoint.hpp"
 #include "tenon/io/ggml_types.hpp"
-#include "tenon/io/gguf.hpp"
 #include "tenon/zoo/registry.hpp"
 
 namespace {
@@ -301,7 +301,7 @@ void complete(Options& o, int trained) {
   }
 }
 
-void print_json(const Options& o, const Gguf& file, const AnyModel& model, bool in_blocks,
+void print_json(const Options& o, const TensorSource& file, const AnyModel& model, bool in_blocks,
                 const std::vector<Result>& results) {
   bench::Json json;
   json.begin('{')
@@ -330,7 +330,8 @@ void print_json(const Options& o, const Gguf& file, const AnyModel& model, bool 
 }
 
 void run(Options& o) {
-  const auto file = Gguf::open(o.model);
+  const auto checkpoint = open_checkpoint(o.model);
+  const TensorSource& file = *checkpoint;
   ThreadTeam loaders;
   const AnyModel model = zoo::All::load(file, loaders);
   const Matrices matrices = read_matrices(file);
@@ -360,7 +361,7 @@ void run(Options& o) {
 int main(int argc, char** argv) {
   Options o;
   CLI::App app("Prefill and decode speed of a model.", "bench_model");
-  app.add_option("MODEL", o.model, "a .gguf file")->required();
+  app.add_option("MODEL", o.model, "a .gguf file or a Hugging Face folder")->required();
   app.add_option("-p", o.prompts, "lengths of prompts [128,512, as far as the context goes]")
       ->delimiter(',');
   app.add_option("-n", o.steps, "decode steps of a run; 0: none are timed")->capture_default_str();

@@ -1,6 +1,7 @@
 // Tells a story: quickstart [MODEL [PROMPT]]. The default model is the repository's, found from its
 // top folder.
 #include <iostream>
+#include <tenon/io/checkpoint.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/llama.hpp>
 
@@ -21,9 +22,9 @@ int main(int argc, char** argv) try {
     std::cout << "usage: quickstart [MODEL [PROMPT]]\n";
     return 0;
   }
-  const auto file = tenon::Gguf::open(path);
-  const auto model = Story::bind(file);
-  const auto tokenizer = tenon::Tokenizer::from(file.metadata());
+  const auto file = tenon::open_checkpoint(path);  // a .gguf file or a Hugging Face folder
+  const auto model = Story::bind(*file);
+  const auto tokenizer = tenon::Tokenizer::from(file->metadata());
 
   auto session = model.open({.context = 256});
   tenon::TextOptions options;
