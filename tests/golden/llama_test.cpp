@@ -3,7 +3,6 @@
 // own measured sensitivity.
 #include "tenon/zoo/llama.hpp"
 #include "golden/trained.hpp"
-#include "golden/zoo.hpp"
 #include "tenon/io/gguf.hpp"
 #include "tenon/text/tokenizer.hpp"
 
@@ -29,12 +28,6 @@ double root_mean_square_difference(const Logits& a, const Logits& b) {
 }
 
 }  // namespace
-
-TEST_CASE("zoo: logits and greedy ids", "[golden]") {
-  for (const std::string name : {"llama-mha", "llama-mqa", "llama3-ropefreqs"}) {
-    golden::check_family<zoo::Llama<>>(name);
-  }
-}
 
 TEST_CASE("stories260K: logits, greedy ids and text perplexity", "[golden]") {
   const auto file = shared_file("models/stories260K.gguf");
