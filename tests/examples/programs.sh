@@ -123,16 +123,16 @@ refuses 'memory' "$bin/inspect" "$model" --memory -1
 refuses 'Limits::seqs' "$bin/inspect" "$model" --batch 0
 "$bin/quickstart" "$model" | grep '^Once upon a time' > /dev/null || complain 'quickstart'
 "$bin/quickstart" "$model" 'One day' | grep '^One day' > /dev/null || complain 'quickstart with a prompt'
-"$bin/quantize" "$model" "$work/out.gguf" q4_0 > /dev/null && "$bin/inspect" "$work/out.gguf" > /dev/null || complain quantize
+"$bin/quantize" "$model" "$work/out.gguf" q4_0 --requantize > /dev/null && "$bin/inspect" "$work/out.gguf" > /dev/null || complain quantize
 
 # Quantized while it loads: the tokens of the file quantized before.
 if [[ -f $shared/models/stories260K.gguf ]]; then
-  "$bin/quantize" "$shared/models/stories260K.gguf" "$work/out.gguf" q4_0 > /dev/null || complain 'quantize q4_0'
+  "$bin/quantize" "$shared/models/stories260K.gguf" "$work/out.gguf" q4_0 --pure > /dev/null || complain 'quantize q4_0'
   gives "$("$bin/generate" "$work/out.gguf" --ids --max-tokens 40)" \
     "$bin/generate" "$shared/models/stories260K.gguf" --quantize Q4_0 --ids --max-tokens 40
   # A folder gives the file that the same model in GGUF gives, but for its texts.
-  "$bin/quantize" "$shared/models/stories260K" "$work/folder-q4_0.gguf" q4_0 > /dev/null || complain 'quantize a folder'
-  "$bin/inspect" "$shared/models/stories260K" | grep -q '^keys that change nothing' || complain 'inspect a folder'
+  "$bin/quantize" "$shared/models/stories260K" "$work/folder-q4_0.gguf" q4_0 --pure > /dev/null || complain 'quantize a folder'
+  "$bin/inspect" "$shared/models/stories260K" | grep '^keys that change nothing' > /dev/null || complain 'inspect a folder'
   "$bin/inspect" "$shared/models/stories260K/config.json" > /dev/null || complain 'inspect a file of a folder'
 fi
 refuses 'one of f32' "$bin/generate" "$model" --quantize q9

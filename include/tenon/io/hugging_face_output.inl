@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../quant/gguf_formats.hpp"
+#include "ggml_types.hpp"
 #include "hugging_face_made_config.inl"
 #include "replace_file.hpp"
 #include "safetensors.hpp"

@@ -21,8 +21,6 @@ inline constexpr Dim scale_bytes_a_unit =
     TileLayout<F>::scale_bytes* TileLayout<F>::unit_bytes / TileLayout<F>::value_bytes;
 template <class F>
 inline constexpr Dim scale_units = (std::max)(Dim{1}, 64 / scale_bytes_a_unit<F>);
-template <class F>
-inline constexpr Dim scale_line = scale_units<F>* scale_bytes_a_unit<F>;
 
 // The sum of the activations that share scale `s` of a unit.
 template <BlockKind Kind>
@@ -60,6 +58,10 @@ TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const Q
     for (int i = 0; i < N * R; ++i) store(sums + 16 * i, zero());
   }
   for (Dim u = 0; u < units; ++u) {
+    if (N == 1 && u % scale_units<F> == 0) {
+      TENON_UNROLL
+      for (int r = 0; r < R; ++r) fetch(scales[r], u * scale_bytes_a_unit<F> + stream_ahead / 4);
+    }
     TENON_UNROLL
     for (int s = 0; s < kind.scales; ++s) {
       I32x16 dot[N * R];
@@ -95,9 +97,6 @@ TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const Q
       }
       TENON_UNROLL
       for (int r = 0; r < R; ++r) {
-        if (N == 1 && s == 0 && u % scale_units<F> == 0) {
-          fetch(scales[r], u / scale_units<F> * scale_line<F> + stream_ahead / 4);
-        }
         const F32x16 d = scales_at<F>(scales[r], u, s);
         const F32x16 back = mul(d, broadcast(-integral));
         F32x16 minimum;
