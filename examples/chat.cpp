@@ -228,7 +228,7 @@ class Chat {
     const auto remember = [&](std::span<const tenon::Token> drawn) {
       cached_ = ids;
       cached_.insert(cached_.end(), drawn.begin(), drawn.end());
-      cached_.resize(static_cast<std::size_t>(session_.length(seq_)));
+      cached_.resize((std::min)(cached_.size(), static_cast<std::size_t>(session_.length(seq_))));
     };
     tenon::Generation result;
     try {

@@ -105,6 +105,12 @@ void write(const Options& o, const tenon::TensorSource& source) {
     tenon::write_gguf(o.out, source.metadata(), source.tensors());
   } else {
     tenon::write_hugging_face(o.out, source, {.dequantize = o.dequantize});
+    if (!source.metadata().contains("tokenizer.huggingface.json") &&
+        !source.metadata().contains("tokenizer.sentencepiece.model")) {
+      std::cerr << "convert: " << o.in
+                << " has no tokenizer.json, so the folder has no tokenizer; copy the files "
+                   "tokenizer.json and tokenizer_config.json of the original model into it\n";
+    }
   }
 }
 

@@ -61,8 +61,16 @@ void print_tensors(const tenon::TensorSource& file) {
 }
 
 void print_tokenizer(const tenon::TensorSource& file) {
-  if (!file.metadata().contains("tokenizer.ggml.model")) {
-    std::printf("tokenizer: none in this file\n");
+  const char* kinds[][2] = {{"tokenizer.ggml.model", ""},
+                            {"tokenizer.huggingface.json", "tokenizer.json"},
+                            {"tokenizer.sentencepiece.model", "tokenizer.model"}};
+  std::string kind;
+  for (const auto& [key, name] : kinds) {
+    if (!kind.empty() || !file.metadata().contains(key)) continue;
+    kind = *name == '\0' ? tenon::printable(file.metadata().text(key)) : name;
+  }
+  if (kind.empty()) {
+    std::printf("tokenizer: none in this checkpoint\n");
     return;
   }
   try {
@@ -70,8 +78,7 @@ void print_tokenizer(const tenon::TensorSource& file) {
     const auto id = [](const std::optional<tenon::Token>& token) {
       return token ? std::to_string(*token) : std::string("none");
     };
-    std::printf("tokenizer: %s, %d pieces, bos %s, eos %s, unknown %s\n",
-                tenon::printable(file.metadata().text("tokenizer.ggml.model")).c_str(),
+    std::printf("tokenizer: %s, %d pieces, bos %s, eos %s, unknown %s\n", kind.c_str(),
                 tokenizer.vocab(), id(tokenizer.bos()).c_str(), id(tokenizer.eos()).c_str(),
                 id(tokenizer.unknown()).c_str());
   } catch (const tenon::Error& error) {

@@ -1,4 +1,5 @@
 // Rewrites the matrices of a model file in other formats.
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <tenon/core/thread_team.hpp>
@@ -106,6 +107,12 @@ void done_with(const tenon::TensorSource& source, const tenon::StoredBytes& data
 }
 
 void run(const Options& options) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.in, options.out, ignored)) {
+    tenon::fail<tenon::RequestError>(options.out,
+                                     ": OUT must be another file than IN, it is the same; what "
+                                     "rounding takes away would be lost, name another one");
+  }
   const auto checkpoint = tenon::open_checkpoint(options.in);
   const tenon::TensorSource& file = *checkpoint;
   std::optional<tenon::ImportanceMatrix> importance;

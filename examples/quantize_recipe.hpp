@@ -110,6 +110,13 @@ class Recipe {
                                          "\"; write, say, --tensor 'blk.*.attn_v.weight=q6_K'");
       }
       overrides_.emplace_back(text.substr(0, equals), tag_of(text.substr(equals + 1)));
+      const std::string& pattern = overrides_.back().first;
+      if (std::none_of(source.tensors().begin(), source.tensors().end(),
+                       [&](const auto& tensor) { return matches(pattern, tensor.name); })) {
+        tenon::fail<tenon::RequestError>("--tensor: \"", tenon::printable(pattern),
+                                         "\" must match the name of a tensor, it matches none; "
+                                         "inspect lists the names");
+      }
     }
     read_sizes(source);
   }

@@ -48,6 +48,12 @@ class JsonConfig {
     const nlohmann::json* value = find(key);
     return value == nullptr ? otherwise : to_size(key, *value);
   }
+  // A whole number from 0 to 2^31 - 1.
+  Dim count_or(std::string_view key, Dim otherwise) {
+    const nlohmann::json* value = find(key);
+    if (value == nullptr) return otherwise;
+    return *value == 0 ? 0 : to_size(key, *value);
+  }
   bool flag_or(std::string_view key, bool otherwise) {
     const nlohmann::json* value = find(key);
     if (value == nullptr) return otherwise;

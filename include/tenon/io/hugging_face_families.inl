@@ -171,8 +171,8 @@ inline void read_deepseek(JsonConfig& c, Family& f, std::string_view type) {
   read_rope(c, f, {.context = c.size("max_position_embeddings"), .turned = rope, .logits = true});
   c.must_be("moe_layer_freq", {1});
   c.accept({"qk_head_dim"});
-  f.extra_layers = static_cast<Dim>(c.number_or("num_nextn_predict_layers", 0));
-  const Dim dense = static_cast<Dim>(c.number_or("first_k_dense_replace", third ? 3 : 0));
+  f.extra_layers = c.count_or("num_nextn_predict_layers", 0);
+  const Dim dense = c.count_or("first_k_dense_replace", third ? 3 : 0);
   f.experts = c.size_or("n_routed_experts", 0);
   f.set("leading_dense_block_count", f.experts == 0 ? f.layers : dense);
   if (f.experts == 0) {
@@ -182,7 +182,7 @@ inline void read_deepseek(JsonConfig& c, Family& f, std::string_view type) {
   }
   f.set("expert_count", f.experts);
   f.set("expert_used_count", c.size("num_experts_per_tok"));
-  f.set("expert_shared_count", static_cast<Dim>(c.number_or("n_shared_experts", 0)));
+  f.set("expert_shared_count", c.count_or("n_shared_experts", 0));
   f.set("expert_feed_forward_length", c.size("moe_intermediate_size"));
   f.set("expert_weights_scale", c.number_or("routed_scaling_factor", third ? 2.5 : 1.0));
   f.set("expert_weights_norm", c.flag_or("norm_topk_prob", third));

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "hugging_face_families.inl"
+#include "json_scanner.hpp"
 #include "tensor_source.hpp"
 
 namespace tenon::inline TENON_ABI::detail {
@@ -200,6 +201,7 @@ inline bool says_the_same(const nlohmann::json& config, const TensorSource& sour
 inline nlohmann::ordered_json made_config(const TensorSource& source) {
   constexpr const char* key = "tenon.huggingface.config";
   if (source.metadata().contains(key)) {
+    JsonScanner(source.metadata().text(key), key).skip("a value");  // copies of it recurse
     auto config = nlohmann::ordered_json::parse(source.metadata().text(key), nullptr, false);
     if (config.is_object() && config.value("model_type", nlohmann::ordered_json()) == "gemma3" &&
         config.contains("text_config")) {

@@ -168,18 +168,19 @@ class FolderWriter {
     SafeTensor to{std::move(name), safe_type_of_ggml(tensor.ggml_type), tensor.shape, tensor.data};
     const bool plain = to.type != nullptr && (to.type->name == "F32" || to.type->name == "F16" ||
                                               to.type->name == "BF16");
-    if (!plain) {
-      dequantize(tensor, to);
-    } else if (change == Change::plus_one) {
-      if (to.type->name != "F32") {
+    if (change == Change::plus_one) {
+      if (!plain || to.type->name != "F32") {
         fail<RequestError>(source_.origin(), ": tensor ", printable(tensor.name),
-                           " must be f32 as norms are, it is ", to.type->name,
+                           " must be f32 as norms are, it is ",
+                           find_ggml_type(tensor.ggml_type)->name,
                            "; convert the checkpoint again");
       }
       const std::size_t bytes = to.data.size();
       Converted::Step step{F32::decode, 4, F32::encode, 4};
       step.add = -1;
       to.data = StoredBytes(make<Converted>(input(to.data), std::move(step)), bytes);
+    } else if (!plain) {
+      dequantize(tensor, to);
     }
     if (change == Change::query_pairs || change == Change::key_pairs) {
       const Dim heads = change == Change::query_pairs ? family_.heads : family_.kv_heads;

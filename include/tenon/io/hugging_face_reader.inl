@@ -280,7 +280,7 @@ class FolderReader {
     const std::string_view type = stored.type->name;
     const bool eight_bit = type == "F8_E4M3" || type == "F8_E5M2";
     const bool plain = type == "F32" || type == "F16" || type == "BF16";
-    if ((!eight_bit && !plain) || stored.shape.empty()) {
+    if ((!eight_bit && !plain) || stored.shape.empty() || (eight_bit && stored.shape.size() > 2)) {
       fail<LoadError>(from.file->origin(), ": tensor ", printable(stored.name),
                       " must be a vector or matrix of F32, F16, BF16 or F8, it is ", type, " ",
                       shape_text(stored.shape),

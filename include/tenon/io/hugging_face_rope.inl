@@ -78,7 +78,7 @@ inline void read_yarn(JsonConfig& scaling, Family& f, Dim context, bool logits) 
   };
   if (logits) {
     if (one != all && all != 0) {
-      scaling.wrong("mscale", "equal to mscale_all_dim", scaling.json().at("mscale"));
+      scaling.wrong("mscale", "equal to mscale_all_dim", one);
     }
     f.set("rope.scaling.yarn_log_multiplier", 0.1 * all);
     scaling.must_be("attention_factor", {1.0});

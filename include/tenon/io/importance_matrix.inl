@@ -146,8 +146,9 @@ TENON_INLINE std::span<const float> ImportanceMatrix::find(std::string_view name
   if (at == weights_.end()) return {};
   const Weight& weight = at->second;
   // The older files hold experts side by side.
-  const bool fits = static_cast<Dim>(weight.importance.size()) == matrices * columns ||
-                    (weight.matrices == 1 && weight.columns == columns);
+  const bool fits =
+      (weight.matrices == matrices && weight.columns == columns) ||
+      (weight.matrices == 1 && (weight.columns == columns || weight.columns == matrices * columns));
   if (!fits) {
     fail<LoadError>(origin_, ": importance of ", printable(name), " must be of ", matrices, " x ",
                     columns, " columns, it is of ", weight.matrices, " x ", weight.columns,

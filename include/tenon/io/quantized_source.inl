@@ -49,9 +49,9 @@ class Encoded final : public ByteMaker {
 // The number by which GGUF metadata name the format that most matrices have.
 inline std::uint32_t gguf_file_type(std::string_view format) {
   constexpr std::pair<std::string_view, std::uint32_t> types[] = {
-      {"f32", 0},   {"f16", 1},   {"q4_0", 2},    {"q4_1", 3},  {"q8_0", 7},
-      {"q5_0", 8},  {"q5_1", 9},  {"q2_K", 10},   {"q3_K", 11}, {"q4_K", 14},
-      {"q5_K", 16}, {"q6_K", 18}, {"iq4_nl", 25}, {"bf16", 32}, {"mxfp4", 38}};
+      {"f32", 0},     {"f16", 1},    {"q4_0", 2},    {"q4_1", 3},  {"q8_0", 7},   {"q5_0", 8},
+      {"q5_1", 9},    {"q2_K", 10},  {"q3_K", 11},   {"q4_K", 14}, {"q5_K", 16},  {"q6_K", 18},
+      {"iq4_nl", 25}, {"iq3_s", 26}, {"iq4_xs", 30}, {"bf16", 32}, {"mxfp4", 38}, {"nvfp4", 39}};
   for (const auto& [name, number] : types) {
     if (name == format) return number;
   }

@@ -112,8 +112,8 @@ class PackedMatrix {
         const TileWeights from = tile(row / tile_rows);
         gather_row<packed_form<F>>(from, static_cast<std::size_t>(row % tile_rows), to);
       } else {
-        const std::size_t at = static_cast<std::size_t>(row) * row_bytes<F>(in_);
-        decode_part<F>(data_ + at, 0, in_, to);
+        const std::size_t at = static_cast<std::size_t>(row) * row_bytes<packed_form<F>>(in_);
+        decode_part<packed_form<F>>(data_ + at, 0, in_, to);
       }
     });
   }

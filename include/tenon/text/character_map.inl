@@ -1,6 +1,7 @@
 #pragma once
 #include <utility>
 
+#include "../core/utf8.hpp"
 #include "character_map.hpp"
 #include "escaped_bytes.hpp"
 #include "unicode.hpp"
@@ -42,7 +43,9 @@ TENON_INLINE std::optional<CharacterMap::Found> CharacterMap::find(std::string_v
     if (node >= units_.size()) break;
     const std::size_t at = units_[node] & ~(1u << 31);
     if (at >= texts_.size()) break;
-    found = Found{i + 1, std::string_view(texts_.c_str() + at)};
+    const std::string_view with(texts_.c_str() + at);
+    if (!is_utf8(with)) continue;  // an offset into the middle of a character
+    found = Found{i + 1, with};
     if (!longest) break;
   }
   return found;

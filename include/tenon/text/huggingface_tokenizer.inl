@@ -86,9 +86,11 @@ class HuggingFaceReader {
     }
     const HuggingFaceNode unknown = type_ == "Unigram" ? model_["unk_id"] : model_["unk_token"];
     if (unknown.is_null()) return;
-    unknown_ = type_ == "Unigram" ? static_cast<Token>(unknown.integer())
-                                  : find(unknown.text()).value_or(-1);
-    if (unknown_ < 0 || static_cast<std::size_t>(unknown_) >= pieces_.size()) {
+    const std::int64_t id =
+        type_ == "Unigram" ? unknown.integer() : std::int64_t{find(unknown.text()).value_or(-1)};
+    const bool inside = id >= 0 && static_cast<std::uint64_t>(id) < pieces_.size();
+    unknown_ = inside ? static_cast<Token>(id) : -1;
+    if (!inside) {
       // BPE files name one that they do not have; then what has no piece is left out.
       if (type_ == "BPE") return;
       unknown.refuse("a piece outside the vocabulary", "one of the vocabulary");
@@ -115,6 +117,7 @@ class HuggingFaceReader {
     const HuggingFaceNode added = root_["added_tokens"];
     if (added.is_null()) return;
     const auto items = added.items();
+    const std::size_t entries = pieces_.size() + items.size();  // ids may leave some gaps
     for (const HuggingFaceNode& item : items) {
       const std::string& text = item["content"].text();
       const std::int64_t id = item["id"].integer();
@@ -124,7 +127,7 @@ class HuggingFaceReader {
                         " must have the id that the vocabulary gives to \"", printable(text),
                         "\", ", known->second, ", it has ", id, "; the file is damaged");
       }
-      place(text, id, pieces_.size() + items.size(), item);
+      place(text, id, entries, item);
       ids_.emplace(text, static_cast<Token>(id));
       const bool special = item["special"].flag_or(false);
       TokenKind& kind = kinds_[static_cast<std::size_t>(id)];

@@ -35,7 +35,7 @@ inline std::int64_t integer_of(const Value* value, std::int64_t fallback, std::s
 inline bool has_affix(const TaggedText& text, const Value& affix, bool front) {
   if (affix.is_list()) {
     for (const Value& one : affix.list().items()) {
-      if (has_affix(text, one, front)) return true;
+      if (!one.is_list() && has_affix(text, one, front)) return true;
     }
     return false;
   }

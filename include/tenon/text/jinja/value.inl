@@ -27,6 +27,9 @@ struct Release {
         take(object.fields, pending);
         take(object.changed, pending);
         pending.push_back(std::exchange(object.self, {}));
+        if (object.items && object.items.use_count() == 1) {
+          take(const_cast<List&>(*object.items).items_, pending);
+        }
       }
     }
   }
