@@ -158,7 +158,9 @@ if [[ -f $shared/models/trained/story-gqa.gguf ]]; then
   grep -qE '^  blk.0.ffn_up.weight +q8_0' "$work/out" && grep -qE '^  blk.1.ffn_up.weight +q2_K' "$work/out" \
     && grep -qE '^  token_embd.weight +q6_K' "$work/out" || complain "quantize --tensor: $(cat "$work/out")"
   before=$(cksum < "$work/out.gguf")
-  refuses '--requantize' "$bin/quantize" "$work/out.gguf" "$work/out.gguf" q5_0
+  refuses '--requantize' "$bin/quantize" "$work/out.gguf" "$work/refused.gguf" q5_0
+  refuses 'another file than IN' "$bin/quantize" "$work/out.gguf" "$work/out.gguf" q5_0 --requantize
+  refuses 'it matches none' "$bin/quantize" "$gqa" "$work/refused.gguf" q8_0 --tensor 'nothing=q8_0'
   { bash -c 'ulimit -f 200; exec "$@"' - "$bin/quantize" "$gqa" "$work/out.gguf" q8_0; } 2> /dev/null \
     && complain 'a file that does not fit must not succeed'
   [[ $(cksum < "$work/out.gguf") == "$before" ]] || complain 'a quantize that dies must leave the old file'

@@ -237,6 +237,11 @@ TEST_CASE("keys: understood, harmless or refused by name", "[hugging_face]") {
   CHECK(test::missing(test::error_of<LoadError>([&] { HuggingFaceFolder::open(empty.path()); }),
                       {"config.json", "must be JSON"})
             .empty());
+  const std::string deep(300000, '[');  // what copies such a value must not run out of stack
+  test::write_file(empty / "config.json", "{\"a\":" + deep + std::string(300000, ']') + "}");
+  CHECK(test::missing(test::error_of<LoadError>([&] { HuggingFaceFolder::open(empty.path()); }),
+                      {"config.json", "128"})
+            .empty());
   test::write_file(empty / "config.json", tiny_folder("llama").config.dump());
   CHECK(test::missing(test::error_of<LoadError>([&] { HuggingFaceFolder::open(empty.path()); }),
                       {"model.safetensors"})

@@ -41,11 +41,11 @@ class FolderFiles {
   }
   nlohmann::json json_file(std::string_view file) const { return parse(text_file(file), file); }
   nlohmann::json parse(const std::string& text, std::string_view file) const {
-    JsonScanner(text, name_of(file)).skip("a value");  // copies of a deep tree would recurse
     nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
     if (json.is_discarded()) {
       fail<LoadError>(name_of(file), ": must be JSON, it is not; download it again");
     }
+    JsonScanner(text, name_of(file)).skip("a value");  // copies of a deep tree would recurse
     return json;
   }
 

@@ -201,8 +201,9 @@ inline bool says_the_same(const nlohmann::json& config, const TensorSource& sour
 inline nlohmann::ordered_json made_config(const TensorSource& source) {
   constexpr const char* key = "tenon.huggingface.config";
   if (source.metadata().contains(key)) {
-    JsonScanner(source.metadata().text(key), key).skip("a value");  // copies of it recurse
-    auto config = nlohmann::ordered_json::parse(source.metadata().text(key), nullptr, false);
+    const std::string& text = source.metadata().text(key);
+    auto config = nlohmann::ordered_json::parse(text, nullptr, false);
+    if (!config.is_discarded()) JsonScanner(text, key).skip("a value");  // copies of it recurse
     if (config.is_object() && config.value("model_type", nlohmann::ordered_json()) == "gemma3" &&
         config.contains("text_config")) {
       config = nlohmann::ordered_json(config.at("text_config"));

@@ -88,13 +88,11 @@ class HuggingFaceReader {
     if (unknown.is_null()) return;
     const std::int64_t id =
         type_ == "Unigram" ? unknown.integer() : std::int64_t{find(unknown.text()).value_or(-1)};
-    const bool inside = id >= 0 && static_cast<std::uint64_t>(id) < pieces_.size();
-    unknown_ = inside ? static_cast<Token>(id) : -1;
-    if (!inside) {
-      // BPE files name one that they do not have; then what has no piece is left out.
-      if (type_ == "BPE") return;
+    if (id < 0 || static_cast<std::uint64_t>(id) >= pieces_.size()) {
+      if (type_ == "BPE") return;  // its files may name one that they lack
       unknown.refuse("a piece outside the vocabulary", "one of the vocabulary");
     }
+    unknown_ = static_cast<Token>(id);
     kinds_[static_cast<std::size_t>(unknown_)] = TokenKind::unknown;
   }
 
@@ -114,9 +112,8 @@ class HuggingFaceReader {
   }
 
   void read_added_tokens() {
-    const HuggingFaceNode added = root_["added_tokens"];
-    if (added.is_null()) return;
-    const auto items = added.items();
+    if (root_["added_tokens"].is_null()) return;
+    const auto items = root_["added_tokens"].items();
     const std::size_t entries = pieces_.size() + items.size();  // ids may leave some gaps
     for (const HuggingFaceNode& item : items) {
       const std::string& text = item["content"].text();
