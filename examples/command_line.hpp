@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 #include <tenon/core/error.hpp>
+#include <tenon/decode/sampling_options.hpp>
 #include <tenon/kernels/activations.hpp>
 
 // Parses, then runs body(). Exit code 0 after success or --help; 1, with one line on stderr, after
@@ -55,4 +56,19 @@ inline std::string whole_number(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && end == text.data() + text.size()) return {};
   return "must be a whole number from 0 to 18446744073709551615, it is \"" + text + "\"";
+}
+
+// How the next token is drawn.
+inline void add_sampling(CLI::App& app, tenon::SamplingOptions& to) {
+  app.add_option("--temperature", to.temperature, "0: always the most likely token")
+      ->capture_default_str();
+  app.add_option("--top-k", to.top_k, "draw from the k most likely tokens; 0: all")
+      ->capture_default_str();
+  app.add_option("--top-p", to.top_p, "draw from the likeliest tokens that sum to p")
+      ->capture_default_str();
+  app.add_option("--min-p", to.min_p, "draw from tokens at least p times as likely as the best")
+      ->capture_default_str();
+  app.add_option("--seed", to.seed, "of the random draws")
+      ->check(whole_number)
+      ->capture_default_str();
 }

@@ -124,18 +124,7 @@ int main(int argc, char** argv) {
   app.add_option("MODEL", o.model, "a .gguf file or a Hugging Face folder")->required();
   app.add_option("--prompt", o.prompt, "the text to continue [Once upon a time]");
   app.add_option("--max-tokens", o.max_tokens, "tokens to generate at most")->capture_default_str();
-  app.add_option("--temperature", o.sampling.temperature, "0: always the most likely token")
-      ->capture_default_str();
-  app.add_option("--top-k", o.sampling.top_k, "draw from the k most likely tokens; 0: all")
-      ->capture_default_str();
-  app.add_option("--top-p", o.sampling.top_p, "draw from the likeliest tokens that sum to p")
-      ->capture_default_str();
-  app.add_option("--min-p", o.sampling.min_p,
-                 "draw from tokens at least p times as likely as the best")
-      ->capture_default_str();
-  app.add_option("--seed", o.sampling.seed, "of the random draws")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_sampling(app, o.sampling);
   app.add_option("--threads", o.threads, "0: as many as this process may use")
       ->capture_default_str();
   app.add_option("--ctx", o.context,

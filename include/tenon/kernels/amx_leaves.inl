@@ -41,7 +41,7 @@ TENON_AMX inline void release_tiles() {
 }
 
 // Where the integer sums of a tile start (see streamed_tile in int8_leaves.inl). Loaded, and not
-// TILEZERO: on Sapphire Rapids a product after that one waits until the product before it is done.
+// TILEZERO: where this was measured, a product after that one waited for the product before it.
 struct TileStart {
   alignas(64) std::int32_t sums[16][16];
 };
@@ -95,8 +95,8 @@ struct Upcoming {
 
 // How a group of tokens meets the weights of a cut in tile registers: 0 and 1 hold dot products
 // [tokens][16] of a row tile each, 2 the tokens [count][k], 3 weights [k / 4][16][4], k being what
-// shares a scale. There are eight registers, but two threads of a core share those that stand
-// behind them, and where both use all the products wait for one another. Dot products of some
+// shares a scale. Four of the eight registers: at times, when (we think) another thread of the core
+// uses its own, products on all eight were seen to wait for one another. Dot products of some
 // scales at a time wait in memory for the float steps, because the matrix and the vector units take
 // turns anyway and a store needs time to be read again. `Huge` scales make -integral scale
 // infinite.
