@@ -16,6 +16,7 @@
 #include "io/errors.hpp"
 #include "io/files.hpp"
 #include "io/gguf_bytes.hpp"
+#include "sanitized.hpp"
 
 using namespace tenon;
 using test::GgufBytes;
@@ -31,13 +32,7 @@ double seconds(Call&& call) {
   call();
   return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#endif
-#if defined(__OPTIMIZE__) && !defined(SANITIZED) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+#if defined(__OPTIMIZE__) && !defined(TENON_SANITIZED)
 constexpr double slack = 1;
 #else
 constexpr double slack = 15;

@@ -7,6 +7,7 @@
 
 #include "catch.hpp"
 #include "laws/compositions.hpp"
+#include "sanitized.hpp"
 #include "shared_data.hpp"
 #include "tenon/io/gguf.hpp"
 #include "tenon/model/registry.hpp"
@@ -37,7 +38,7 @@ std::vector<random_source::Key> large(std::vector<random_source::Key> more) {
 
 // Buffers from 2 MiB on are rounded up to huge pages, whose rest is never touched: here all are
 // smaller, so that what the heap hands out is what is used.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__GLIBC__) && !defined(TENON_SANITIZED)
 constexpr bool counts = true;
 std::size_t heap_bytes() {
   const auto all = ::mallinfo2();
