@@ -33,7 +33,7 @@ struct LinearLeaf {
   Call f32 = nullptr;
   Call int8 = nullptr;
 };
-inline constexpr int most_tiles_a_call = 12;
+inline constexpr int most_tiles_a_call = 24;
 
 // The leaf of one format for an instruction set that this machine supports.
 template <class F>
@@ -78,6 +78,11 @@ const LinearLeaf& linear_leaf_of_tag(int tag, Isa isa) {
   });
 }
 
+// A token alone streams its weights from memory: as eight runs side by side, because one does not
+// keep enough lines on their way. A leaf that fetches past the end of a tile then finds the tile
+// that its run goes on with.
+inline constexpr Dim weight_streams = 8;
+
 // Hands tiles [range) of the outputs' tiles, counted through all outputs, to their leaves. Tiles of
 // neighbouring outputs go together where one leaf does both: small matrices alone would be too few
 // to hide the latency of their folds.
@@ -97,7 +102,11 @@ void run_tiles(Isa isa, const LinearRows& rows, std::span<const LinearOutput<For
     const LinearLeaf& leaf = linear_leaf_of_tag<Formats>(weight.tag(), isa);
     const bool integers = activations == Activations::int8 && leaf.int8 != nullptr;
     const LinearLeaf::Call call = integers ? leaf.int8 : leaf.f32;
-    for (Dim t = begin; t < end; ++t) {
+    const Dim streams = rows.tokens == 1 ? weight_streams : 1;
+    const Dim each = ceil_div(end - begin, streams);
+    for (Dim i = 0; i < each * streams; ++i) {
+      const Dim t = begin + i % streams * each + i / streams;
+      if (t >= end) continue;  // the last runs may be shorter
       if (count == most_tiles_a_call || (count > 0 && call != waiting)) {
         waiting(tiles, count, rows);
         count = 0;
