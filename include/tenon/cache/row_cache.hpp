@@ -93,6 +93,12 @@ consteval bool explain_row_cache() {
       },
       "tenon: a row cache must provide reserve, recalls, forks, truncate and release (see "
       "RowCache)");
+  if constexpr (requires { requires C::forks; }) {
+    static_assert(
+        requires(C c, SeqId seq, int n) { c.fork(seq, seq, n); },
+        "tenon: a row cache whose `forks` is true must provide `void fork(SeqId from, SeqId to, "
+        "int rows)`, which gives `to`, an empty sequence, the first `rows` rows of `from`");
+  }
   return true;
 }
 
