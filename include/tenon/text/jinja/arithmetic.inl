@@ -19,7 +19,7 @@ inline Value checked(bool overflows, std::int64_t n) {
 
 inline Value repeated(const Value& value, std::int64_t times, Budget& budget) {
   const std::size_t n = times > 0 ? static_cast<std::size_t>(times) : 0;
-  const std::size_t size = length(value);
+  const std::size_t size = length(value, budget);
   const std::size_t most = budget.limits().made_bytes;
   if (value.is_text()) {
     const TaggedText& text = value.text();

@@ -130,7 +130,7 @@ TENON_INLINE Value Interpreter::call_loop(Object& loop, std::string_view name,
   }
   bool same = loop.changed.size() == arguments.values.size();
   for (std::size_t i = 0; same && i < loop.changed.size(); ++i)
-    same = equal(loop.changed[i], arguments.values[i]);
+    same = equal(loop.changed[i], arguments.values[i], budget_);
   loop.changed = arguments.values;
   return !same;
 }

@@ -106,7 +106,7 @@ TENON_INLINE Value Interpreter::evaluate_binary(const Node& node, Scope& scope) 
     default:
       break;
   }
-  Value found = item(a, b);
+  Value found = item(a, b, budget_);
   if (found.is_undefined() && b.is_text()) return attribute(a, b.text().view());
   return found;
 }
@@ -122,8 +122,11 @@ TENON_INLINE Value Interpreter::evaluate_slice(const Node& node, Scope& scope) {
 
 TENON_INLINE Value Interpreter::evaluate_concat(const Node& node, Scope& scope) {
   TaggedText out;
-  for (const int kid : node.kids) out.append(to_text(evaluate(kid, scope)));
-  budget_.make(out.size());
+  for (const int kid : node.kids) {
+    const TaggedText part = to_text(evaluate(kid, scope));
+    budget_.make(part.size());
+    out.append(part);
+  }
   return out;
 }
 
@@ -132,14 +135,14 @@ TENON_INLINE Value Interpreter::evaluate_compare(const Node& node, Scope& scope)
   for (std::size_t i = 0; i < node.names.size(); ++i) {
     Value right = evaluate(node.kids[i + 1], scope);
     const std::string_view sign = syntax_.name(node.names[i]);
-    const bool holds = sign == "=="   ? equal(left, right)
-                       : sign == "!=" ? !equal(left, right)
-                       : sign == "<"  ? less(left, right)
-                       : sign == ">"  ? less(right, left)
-                       : sign == "<=" ? less(left, right) || equal(left, right)
-                       : sign == ">=" ? less(right, left) || equal(left, right)
-                       : sign == "in" ? contains(right, left)
-                                      : !contains(right, left);
+    const bool holds = sign == "=="   ? equal(left, right, budget_)
+                       : sign == "!=" ? !equal(left, right, budget_)
+                       : sign == "<"  ? less(left, right, budget_)
+                       : sign == ">"  ? less(right, left, budget_)
+                       : sign == "<=" ? less(left, right, budget_) || equal(left, right, budget_)
+                       : sign == ">=" ? less(right, left, budget_) || equal(left, right, budget_)
+                       : sign == "in" ? contains(right, left, budget_)
+                                      : !contains(right, left, budget_);
     if (!holds) return false;
     left = std::move(right);
   }
@@ -262,13 +265,17 @@ TENON_INLINE Value Interpreter::filter(std::string_view name, const Value& input
                                        const Arguments& arguments) {
   const Filter found = find_filter(name);
   if (found == nullptr) throw ValueError{message("there is no filter \"", printable(name), '"')};
-  return found(*this, input, arguments);
+  if (input.is_text()) budget_.look(input.text().size());
+  Value result = found(*this, input, arguments);
+  if (result.is_text()) budget_.make(result.text().size());
+  return result;
 }
 
 TENON_INLINE bool Interpreter::test(std::string_view name, const Value& input,
                                     const Arguments& arguments) {
   const Test found = find_test(name);
   if (found == nullptr) throw ValueError{message("there is no test \"", printable(name), '"')};
+  if (input.is_text()) budget_.look(input.text().size());
   return found(*this, input, arguments);
 }
 

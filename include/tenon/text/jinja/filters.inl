@@ -49,7 +49,7 @@ inline Value filter_indent(In in, Of of, With with) {
   bool is_first = true;
   const std::vector<Value> lines = lines_of(text_of(of, "what is indented"), true, in.budget());
   for (const Value& line : lines) {
-    const bool empty = stripped(line.text(), nullptr, true, false).empty();
+    const bool empty = stripped(line.text(), nullptr, true, false, in.budget()).empty();
     if ((is_first ? first : true) && (blank || !empty)) out.append(space);
     out.append(line.text());
     in.budget().make(space.size() + line.text().size());
@@ -57,13 +57,13 @@ inline Value filter_indent(In in, Of of, With with) {
   }
   return out;
 }
-inline Value filter_int(In, Of of, With with) {
+inline Value filter_int(In in, Of of, With with) {
   const Value* fallback = with.find(0, "default");
   const Value otherwise = fallback != nullptr ? *fallback : Value(0);
   if (const auto n = of.as_integer()) return *n;
   double x = 0;
   if (of.is_text()) {
-    const TaggedText text = stripped(of.text(), nullptr, true, true);
+    const TaggedText text = stripped(of.text(), nullptr, true, true, in.budget());
     const std::string_view digits = text.view();
     std::int64_t n = 0;
     const char* last = digits.data() + digits.size();
@@ -80,12 +80,12 @@ inline Value filter_int(In, Of of, With with) {
   }
   return std::fabs(x) < 9e18 ? Value(static_cast<std::int64_t>(x)) : otherwise;
 }
-inline Value filter_float(In, Of of, With with) {
+inline Value filter_float(In in, Of of, With with) {
   const Value* fallback = with.find(0, "default");
   if (const auto x = of.as_real()) return *x;
   if (of.is_undefined()) throw ValueError{of.why_undefined()};
   if (of.is_text()) {
-    const TaggedText text = stripped(of.text(), nullptr, true, true);
+    const TaggedText text = stripped(of.text(), nullptr, true, true, in.budget());
     double x = 0;
     const char* last = text.view().data() + text.size();
     if (const auto [end, error] = std::from_chars(text.view().data(), last, x);
@@ -141,7 +141,10 @@ inline constexpr FilterEntry filters[] = {
        const std::int64_t width = integer_of(with.find(0, "width"), 80, "width");
        return padded(to_text(of), width, "center", TaggedText(" "), in.budget());
      }},
-    {"count", [](In, Of of, With) -> Value { return static_cast<std::int64_t>(length(of)); }},
+    {"count",
+     [](In in, Of of, With) -> Value {
+       return static_cast<std::int64_t>(length(of, in.budget()));
+     }},
     {"d", filter_default},
     {"default", filter_default},
     {"dictsort", filter_dictsort},
@@ -160,7 +163,10 @@ inline constexpr FilterEntry filters[] = {
     {"items", filter_items},
     {"join", filter_join},
     {"last", [](In in, Of of, With) -> Value { return edge(in, of, false); }},
-    {"length", [](In, Of of, With) -> Value { return static_cast<std::int64_t>(length(of)); }},
+    {"length",
+     [](In in, Of of, With) -> Value {
+       return static_cast<std::int64_t>(length(of, in.budget()));
+     }},
     {"list", [](In in, Of of, With) -> Value { return List(iterate(of, in.budget())); }},
     {"lower", [](In, Of of, With) -> Value { return in_case(to_text(of), Case::lower); }},
     {"map", filter_map},
@@ -192,10 +198,11 @@ inline constexpr FilterEntry filters[] = {
     {"title", [](In, Of of, With) -> Value { return in_case(to_text(of), Case::title); }},
     {"tojson", filter_tojson},
     {"trim",
-     [](In, Of of, With with) -> Value {
+     [](In in, Of of, With with) -> Value {
        const Value* what = with.find(0, "chars");
        const bool given = what != nullptr && !what->is_none();
-       return stripped(to_text(of), given ? &text_of(*what, "chars") : nullptr, true, true);
+       return stripped(to_text(of), given ? &text_of(*what, "chars") : nullptr, true, true,
+                       in.budget());
      }},
     {"unique", filter_unique},
     {"upper", [](In, Of of, With) -> Value { return in_case(to_text(of), Case::upper); }},

@@ -68,6 +68,7 @@ class JsonWriter {
 
   void write(const Value& value, int level) {
     check_level(level);
+    check_written(out_.size());
     switch (value.kind()) {
       case Value::Kind::none:
         return put("null");

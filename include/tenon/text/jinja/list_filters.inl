@@ -27,7 +27,7 @@ inline List generated(std::vector<Value> items) {
 
 // The value at a path like "a.b.0".
 inline Value at_path(In in, Value value, const Value& path) {
-  if (path.as_integer()) return item(value, path);
+  if (path.as_integer()) return item(value, path, in.budget());
   std::string_view rest = text_of(path, "an attribute").view();
   for (bool more = true; more;) {
     const std::size_t dot = rest.find('.');
@@ -36,7 +36,7 @@ inline Value at_path(In in, Value value, const Value& path) {
     std::int64_t place = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), place);
     const bool number = error == std::errc{} && end == name.data() + name.size() && place >= 0;
-    Value found = item(value, number ? Value(place) : Value(name));
+    Value found = item(value, number ? Value(place) : Value(name), in.budget());
     if (found.is_undefined() && !number) found = in.attribute(value, name);
     value = std::move(found);
     rest.remove_prefix(more ? dot + 1 : rest.size());
@@ -44,13 +44,15 @@ inline Value at_path(In in, Value value, const Value& path) {
   return value;
 }
 // What values are ordered by: text without regard to case unless that is asked for.
-inline Value sort_key(const Value& value, bool case_sensitive) {
+inline Value sort_key(In in, const Value& value, bool case_sensitive) {
   if (!value.is_text() || case_sensitive) return value;
+  in.budget().make(value.text().size());
   return in_case(value.text(), Case::lower);
 }
-inline void sort_by(std::vector<std::pair<Value, Value>>& keyed, bool reversed) {
+inline void sort_by(In in, std::vector<std::pair<Value, Value>>& keyed, bool reversed) {
   std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
-    return reversed ? less(b.first, a.first) : less(a.first, b.first);
+    const Value &low = reversed ? b.first : a.first, &high = reversed ? a.first : b.first;
+    return less(low, high, in.budget());
   });
 }
 inline std::vector<std::pair<Value, Value>> keyed_by(In in, Of of, const Value* attribute,
@@ -59,7 +61,7 @@ inline std::vector<std::pair<Value, Value>> keyed_by(In in, Of of, const Value* 
   for (Value& value : iterate(of, in.budget())) {
     const bool whole = attribute == nullptr || attribute->is_none();
     Value key = whole ? value : at_path(in, value, *attribute);
-    keyed.emplace_back(sort_key(key, case_sensitive), std::move(value));
+    keyed.emplace_back(sort_key(in, key, case_sensitive), std::move(value));
   }
   return keyed;
 }
@@ -107,17 +109,17 @@ inline Value filter_dictsort(In in, Of of, With with) {
   in.budget().make_items(of.dict().size() * 4);
   std::vector<std::pair<Value, Value>> keyed;
   for (const auto& [key, value] : of.dict().entries()) {
-    keyed.emplace_back(sort_key(by_value ? value : key, flag(with, 0, "case_sensitive", false)),
+    keyed.emplace_back(sort_key(in, by_value ? value : key, flag(with, 0, "case_sensitive", false)),
                        List({key, value}, ListKind::tuple));
   }
-  sort_by(keyed, flag(with, 2, "reverse", false));
+  sort_by(in, keyed, flag(with, 2, "reverse", false));
   std::vector<Value> items;
   for (auto& [key, pair] : keyed) items.push_back(std::move(pair));
   return List(std::move(items));
 }
 inline Value filter_sort(In in, Of of, With with) {
   auto keyed = keyed_by(in, of, with.find(2, "attribute"), flag(with, 1, "case_sensitive", false));
-  sort_by(keyed, flag(with, 0, "reverse", false));
+  sort_by(in, keyed, flag(with, 0, "reverse", false));
   std::vector<Value> items;
   for (auto& [key, value] : keyed) items.push_back(std::move(value));
   return List(std::move(items));
@@ -135,13 +137,13 @@ inline Value filter_unique(In in, Of of, With with) {
 }
 inline Value filter_groupby(In in, Of of, With with) {
   auto keyed = keyed_by(in, of, &with.need(0, "attribute"), flag(with, 2, "case_sensitive", false));
-  sort_by(keyed, false);
+  sort_by(in, keyed, false);
   std::vector<Value> groups;
   for (std::size_t i = 0; i < keyed.size();) {
     std::vector<Value> group;
     const Value grouper = at_path(in, keyed[i].second, with.need(0, "attribute"));
     const std::size_t start = i;
-    for (; i < keyed.size() && equal(keyed[i].first, keyed[start].first); ++i)
+    for (; i < keyed.size() && equal(keyed[i].first, keyed[start].first, in.budget()); ++i)
       group.push_back(keyed[i].second);
     groups.emplace_back(List({grouper, List(std::move(group))}, ListKind::tuple));
   }
@@ -153,7 +155,7 @@ inline Value extreme(In in, Of of, With with, bool most) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < keyed.size(); ++i) {
     const Value &a = keyed[i].first, &b = keyed[best].first;
-    if (most ? less(b, a) : less(a, b)) best = i;
+    if (most ? less(b, a, in.budget()) : less(a, b, in.budget())) best = i;
   }
   return keyed[best].second;
 }

@@ -102,7 +102,7 @@ inline Value call_text_method(Interpreter& in, const TaggedText& text, std::stri
   };
   if (name != "format") given.only(3, {"sep", "maxsplit", "keepends", "count"});
   if (name == "strip" || name == "lstrip" || name == "rstrip")
-    return stripped(text, optional(0, "chars"), name != "rstrip", name != "lstrip");
+    return stripped(text, optional(0, "chars"), name != "rstrip", name != "lstrip", in.budget());
   if (name == "split" || name == "rsplit") {
     const std::int64_t most = integer_of(given.find(1, "maxsplit"), -1, "maxsplit");
     return List(split(text, optional(0, "sep"), most, name == "rsplit", in.budget()));
@@ -132,13 +132,18 @@ inline Value call_text_method(Interpreter& in, const TaggedText& text, std::stri
   if (name == "swapcase") return in_case(text, Case::swapped);
   if (name == "find" || name == "rfind" || name == "index") {
     const std::string_view part = argument(0, "sub").view();
+    in.budget().search(text.size(), part.size());
     const std::size_t at = name == "rfind" ? text.view().rfind(part) : text.view().find(part);
     if (at != std::string_view::npos)
       return static_cast<std::int64_t>(characters(text.view().substr(0, at)));
     if (name == "index") throw ValueError{"the text to find must be there, it is not"};
     return -1;
   }
-  if (name == "count") return count_of(text.view(), argument(0, "sub").view());
+  if (name == "count") {
+    const std::string_view part = argument(0, "sub").view();
+    in.budget().search(text.size(), part.size());
+    return count_of(text.view(), part);
+  }
   if (name == "join") {
     const std::vector<Value> items = iterate(given.need(0, "items"), in.budget());
     for (const Value& item : items) text_of(item, "an item to join");
@@ -163,8 +168,8 @@ inline Value call_dict_method(Interpreter& in, const Dict& dict, std::string_vie
     return found != nullptr ? *found : fallback != nullptr ? *fallback : Value();
   }
   given.only(0);
-  if (name == "copy") return dict.copy();
   in.budget().make_items(dict.size() * 3);
+  if (name == "copy") return dict.copy();
   std::vector<Value> items;
   for (const auto& [key, value] : dict.entries()) {
     if (name == "items") {
@@ -176,13 +181,14 @@ inline Value call_dict_method(Interpreter& in, const Dict& dict, std::string_vie
   return List(std::move(items), ListKind::view);
 }
 
-inline Value call_list_method(const Value& self, std::string_view name, const Arguments& given) {
+inline Value call_list_method(Interpreter& in, const Value& self, std::string_view name,
+                              const Arguments& given) {
   given.only(1);
   if (name == "copy") return self;
   const Value& wanted = given.need(0, "value");
   std::int64_t n = 0, at = 0;
   for (const Value& item : self.list().items()) {
-    if (equal(item, wanted)) {
+    if (equal(item, wanted, in.budget())) {
       if (name == "index") return at;
       ++n;
     }
@@ -219,9 +225,14 @@ TENON_INLINE Value find_method(const Value& self, std::string_view name) {
 
 TENON_INLINE Value call_method(Interpreter& in, const Value& self, std::string_view name,
                                const Arguments& arguments) {
-  if (self.is_text()) return detail::call_text_method(in, self.text(), name, arguments);
+  if (self.is_text()) {
+    in.budget().look(self.text().size());
+    Value result = detail::call_text_method(in, self.text(), name, arguments);
+    if (result.is_text()) in.budget().make(result.text().size());
+    return result;
+  }
   if (self.is_dict()) return detail::call_dict_method(in, self.dict(), name, arguments);
-  return detail::call_list_method(self, name, arguments);
+  return detail::call_list_method(in, self, name, arguments);
 }
 
 TENON_INLINE TaggedText time_text(const TaggedText& format, const std::tm& time) {

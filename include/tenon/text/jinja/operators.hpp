@@ -17,7 +17,7 @@ struct Limits {
   std::size_t template_bytes = std::size_t{1} << 20;
   std::size_t output_bytes = std::size_t{1} << 24;
   std::size_t made_bytes = std::size_t{1} << 28;  // of all values that come to be, freed or not
-  std::size_t steps = 5'000'000;                  // nodes evaluated
+  std::size_t steps = 5'000'000;                  // nodes evaluated, values and bytes read
   int depth = 600;  // nodes in evaluation at once: recursion, some 300 KB of stack
 };
 
@@ -25,8 +25,17 @@ struct Limits {
 class Budget {
  public:
   explicit Budget(const Limits& limits) : limits_(limits) {}
-  void step() {
-    if (++steps_ > limits_.steps) exceeded("steps", limits_.steps);
+  void step() { look(0); }
+  // Before that many bytes are read: as many steps as take about as long.
+  void look(std::size_t bytes) {
+    constexpr std::size_t bytes_of_step = 256;
+    steps_ += 1 + bytes / bytes_of_step;
+    if (steps_ > limits_.steps) exceeded("steps", limits_.steps);
+  }
+  // Before `part` bytes are looked for in `all`: each place may agree up to the part's end.
+  void search(std::size_t all, std::size_t part) {
+    constexpr std::size_t compared_at_once = 16;
+    look(all < part ? 0 : all + (all - part) / compared_at_once * part);
   }
   // Before a value of that many bytes is made.
   void make(std::size_t bytes) {
@@ -50,11 +59,11 @@ class Budget {
 std::string_view type_name(const Value& value);
 
 bool truth(const Value& value);
-bool equal(const Value& a, const Value& b, int level = 0);
+bool equal(const Value& a, const Value& b, Budget& budget, int level = 0);
 // a < b; ValueError where Python has no order.
-bool less(const Value& a, const Value& b, int level = 0);
-bool contains(const Value& in, const Value& item);
-std::size_t length(const Value& value);
+bool less(const Value& a, const Value& b, Budget& budget, int level = 0);
+bool contains(const Value& in, const Value& item, Budget& budget);
+std::size_t length(const Value& value, Budget& budget);
 // What a loop over the value yields: the items of a list, the keys of a dict, the characters of a
 // text, nothing for undefined. ValueError for what Python cannot iterate.
 std::vector<Value> iterate(const Value& value, Budget& budget);
@@ -72,7 +81,7 @@ Value negate(const Value& a);
 Value slice(const Value& value, const Value& first, const Value& last, const Value& step,
             Budget& budget);
 // value[index]; undefined where there is none, as Jinja has it.
-Value item(const Value& value, const Value& index);
+Value item(const Value& value, const Value& index, Budget& budget);
 // format % arguments.
 TaggedText printf_text(const TaggedText& format, const std::vector<Value>& arguments,
                        Budget& budget);

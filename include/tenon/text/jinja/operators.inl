@@ -106,7 +106,8 @@ TENON_INLINE bool truth(const Value& value) {
   return true;
 }
 
-TENON_INLINE bool equal(const Value& a, const Value& b, int level) {
+TENON_INLINE bool equal(const Value& a, const Value& b, Budget& budget, int level) {
+  budget.step();
   if (level > most_levels) throw ValueError{"values of so many levels cannot be compared"};
   const detail::Numbers two = detail::numbers(a, b);
   if (two.whole()) return *two.m == *two.n;
@@ -114,12 +115,13 @@ TENON_INLINE bool equal(const Value& a, const Value& b, int level) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
     case Value::Kind::text:
+      budget.look(a.text().size());
       return a.text().view() == b.text().view();
     case Value::Kind::list: {
       const std::vector<Value>&x = a.list().items(), &y = b.list().items();
       if (a.list().kind() != b.list().kind() || x.size() != y.size()) return false;
       for (std::size_t i = 0; i < x.size(); ++i) {
-        if (!equal(x[i], y[i], level + 1)) return false;
+        if (!equal(x[i], y[i], budget, level + 1)) return false;
       }
       return true;
     }
@@ -127,7 +129,7 @@ TENON_INLINE bool equal(const Value& a, const Value& b, int level) {
       if (a.dict().size() != b.dict().size()) return false;
       for (const auto& [key, value] : a.dict().entries()) {
         const Value* other = b.dict().find(key);
-        if (other == nullptr || !equal(value, *other, level + 1)) return false;
+        if (other == nullptr || !equal(value, *other, budget, level + 1)) return false;
       }
       return true;
     case Value::Kind::object:
@@ -137,37 +139,45 @@ TENON_INLINE bool equal(const Value& a, const Value& b, int level) {
   }
 }
 
-TENON_INLINE bool less(const Value& a, const Value& b, int level) {
+TENON_INLINE bool less(const Value& a, const Value& b, Budget& budget, int level) {
+  budget.step();
   const detail::Numbers two = detail::numbers(a, b);
   if (two.whole()) return *two.m < *two.n;
   if (two.any()) return *two.x < *two.y;
-  if (a.is_text() && b.is_text()) return a.text().view() < b.text().view();
+  if (a.is_text() && b.is_text()) {
+    budget.look(a.text().size());
+    return a.text().view() < b.text().view();
+  }
   const bool lists = a.is_list() && b.is_list() && a.list().indexed() &&
                      a.list().kind() == b.list().kind() && level <= most_levels;
   if (!lists) detail::no_operator("order", a, b);
   const std::vector<Value>&x = a.list().items(), &y = b.list().items();
   for (std::size_t i = 0; i < x.size() && i < y.size(); ++i) {
-    if (!equal(x[i], y[i])) return less(x[i], y[i], level + 1);
+    if (!equal(x[i], y[i], budget)) return less(x[i], y[i], budget, level + 1);
   }
   return x.size() < y.size();
 }
 
-TENON_INLINE bool contains(const Value& in, const Value& item) {
+TENON_INLINE bool contains(const Value& in, const Value& item, Budget& budget) {
   if (in.is_dict()) return in.dict().find(item) != nullptr;
   if (in.is_undefined()) return false;
   if (in.is_text()) {
     if (!item.is_text()) detail::no_operator("\"in\"", item, in);
+    budget.search(in.text().size(), item.text().size());
     return in.text().view().find(item.text().view()) != std::string_view::npos;
   }
   if (!in.is_list()) detail::no_operator("\"in\"", item, in);
   for (const Value& value : in.list().items()) {
-    if (equal(value, item)) return true;
+    if (equal(value, item, budget)) return true;
   }
   return false;
 }
 
-TENON_INLINE std::size_t length(const Value& value) {
-  if (value.is_text()) return characters(value.text().view());
+TENON_INLINE std::size_t length(const Value& value, Budget& budget) {
+  if (value.is_text()) {
+    budget.look(value.text().size());
+    return characters(value.text().view());
+  }
   if (value.is_dict()) return value.dict().size();
   if (value.is_list() && value.list().kind() != ListKind::generator) return value.list().size();
   if (value.is_undefined()) return 0;
@@ -207,7 +217,7 @@ TENON_INLINE Value slice(const Value& value, const Value& first, const Value& la
   if (!detail::repeats(value)) {
     throw ValueError{message("text or a list can be sliced, this is ", type_name(value))};
   }
-  const auto size = static_cast<std::int64_t>(length(value));
+  const auto size = static_cast<std::int64_t>(length(value, budget));
   const std::int64_t by = detail::slice_part(step).value_or(1);
   if (by == 0) throw ValueError{"the step of a slice must not be 0"};
   const std::int64_t low = by > 0 ? 0 : -1, high = by > 0 ? size : size - 1;
@@ -234,14 +244,14 @@ TENON_INLINE Value slice(const Value& value, const Value& first, const Value& la
   return out;
 }
 
-TENON_INLINE Value item(const Value& value, const Value& index) {
+TENON_INLINE Value item(const Value& value, const Value& index, Budget& budget) {
   if (value.is_undefined()) throw ValueError{value.why_undefined()};
   if (value.is_dict() && !index.is_list() && !index.is_dict()) {
     if (const Value* found = value.dict().find(index)) return *found;
   }
   const auto n = index.as_integer();
   if (detail::repeats(value) && n) {
-    const auto size = static_cast<std::int64_t>(length(value));
+    const auto size = static_cast<std::int64_t>(length(value, budget));
     const std::int64_t at = *n < 0 ? *n + size : *n;
     if (at >= 0 && at < size) {
       const auto place = static_cast<std::size_t>(at);
@@ -250,8 +260,9 @@ TENON_INLINE Value item(const Value& value, const Value& index) {
       return value.text().slice(byte, character_bytes(value.text().view().substr(byte)));
     }
   }
-  return Value::undefined(
-      message(type_name(value), " has no element ", printable(repr(index).view())));
+  const bool many = index.is_list() || index.is_dict();
+  const std::string named = many ? std::string(type_name(index)) : printable(repr(index).view());
+  return Value::undefined(message(type_name(value), " has no element ", named));
 }
 
 }  // namespace jinja

@@ -55,7 +55,13 @@ inline void append_items_repr(const List& list, TaggedText& out, int level) {
   out.append(list.kind() == ListKind::view ? "])" : tuple ? ")" : "]", false);
 }
 
+TENON_INLINE void check_written(std::size_t bytes) {
+  if (bytes > most_written)
+    throw ValueError{message("a value must have at most ", most_written, " bytes as text")};
+}
+
 inline void append_repr(const Value& value, TaggedText& out, int level) {
+  check_written(out.size());
   check_level(level);
   switch (value.kind()) {
     case Value::Kind::undefined:

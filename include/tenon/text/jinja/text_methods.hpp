@@ -12,7 +12,8 @@ namespace jinja {
 // str.isspace() of Python for one character.
 bool is_space_code(std::uint32_t code);
 // Without the characters of `what` at the sides asked for; of white space when `what` is null.
-TaggedText stripped(const TaggedText& text, const TaggedText* what, bool left, bool right);
+TaggedText stripped(const TaggedText& text, const TaggedText* what, bool left, bool right,
+                    Budget& budget);
 // Changes the case of ASCII letters; all others stay as they are.
 enum class Case { lower, upper, title, capital, swapped };
 TaggedText in_case(const TaggedText& text, Case how);

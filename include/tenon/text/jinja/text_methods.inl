@@ -32,8 +32,9 @@ inline std::size_t last_character(std::string_view text) {
 }  // namespace detail
 
 TENON_INLINE TaggedText stripped(const TaggedText& text, const TaggedText* what, bool left,
-                                 bool right) {
+                                 bool right, Budget& budget) {
   const auto goes = [&](std::string_view character) {
+    if (what != nullptr) budget.look(what->size());
     if (what == nullptr) return detail::space_in_front(character) > 0;
     for (std::string_view set = what->view(); !set.empty();) {
       const std::size_t bytes = character_bytes(set);
@@ -93,6 +94,7 @@ TENON_INLINE TaggedText replaced(const TaggedText& text, std::string_view from,
     return most < 0 || --most > 0;
   };
   budget.make(text.size());
+  budget.search(all.size(), from.size());
   if (most == 0) return text;
   if (from.empty()) {
     bool more = true;
@@ -130,6 +132,7 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
   if (separator != nullptr) {
     const std::string_view cut = separator->view();
     if (cut.empty()) throw ValueError{"the separator must not be empty"};
+    budget.search(all.size(), cut.size());
     while (may_cut()) {
       const std::size_t found = from_right ? all.substr(0, end).rfind(cut) : all.find(cut, at);
       if (found == all.npos) break;

@@ -180,13 +180,18 @@ struct JsonStyle {
 };
 
 // Strings keep the origin of their bytes, escaped or not. ValueError for a value that JSON does not
-// have (undefined, a macro), or too many levels.
+// have (undefined, a macro), too many levels, or more text than most_written.
 TaggedText write_json(const Value& value, const JsonStyle& style);
 // A whole JSON text (RFC 8259); what it holds is of one origin: a user's when any byte of it is.
 // ValueError, which names the byte, when it is none.
 Value read_json(const TaggedText& text);
 
-// str(value), "" for undefined, and repr(value) of Python.
+// str(value), "" for undefined, and repr(value) of Python. ValueError when that is longer than
+// most_written: a list that holds another twice, and that one another, has no small end.
+inline constexpr std::size_t most_written = std::size_t{1} << 24;
+namespace detail {
+void check_written(std::size_t bytes);
+}
 TaggedText to_text(const Value& value);
 TaggedText repr(const Value& value);
 // The shortest digits that give the number back, as Python writes them: 1.0, 1e-07, inf.
