@@ -42,7 +42,7 @@ class CostCounter {
 
  private:
   struct Counts {
-    std::atomic<Dim> flops{0}, bytes{0};
+    std::atomic<Dim> flops, bytes;
   };
   inline static Counts counts_[3];
 };
