@@ -1,6 +1,9 @@
 #pragma once
-// The audit of the cost model: a unit that defines TENON_COUNT_COST runs steps, and what the
-// kernels counted must be what cost/ predicts from the type and the sizes, as integers.
+// The audit of the cost model: units that include this count, before anything else of the library
+// is included; they run steps, and what the kernels counted must be what cost/ predicts from the
+// type and the sizes, as integers.
+#define TENON_COUNT_COST
+
 #include <array>
 
 #include "catch.hpp"

@@ -1,7 +1,7 @@
-// What kernels count is what cost/ predicts: mixtures of experts. A prediction knows how many
-// distinct experts a step is expected to use; the audit takes steps of which the number is known:
-// one token uses expert_used_count of them, all tokens use the first ones where the router's
-// weights are equal, and every expert is used where all are.
+// What kernels count is what cost/ predicts: mixtures of experts. A prediction holds the number of
+// distinct experts that a step is expected to use; where it is known it is exact: one token uses
+// expert_used_count of them, and all are used where each token uses all. Of other steps the number
+// that was used is found from the bytes, whole and within the bounds of any routing.
 #include "cost/audit.hpp"
 #include "tenon/nn/moe.hpp"
 
