@@ -327,6 +327,7 @@ struct Mla {
     const auto rows = cpu.take_matrix(x.extent(0), d.row());
     cpu.linear<Formats>(x, {weights.wkv_a.into(rows)});
     if constexpr (Spec.latent_norm) {
+      cpu.reads_vector(d.kv_rank);
       cpu.each_row(x.extent(0), d.row() * 4, [&](Dim t) {
         cpu.rows().rms_norm(rows.row(t), weights.norm.gain.data(), d.kv_rank, weights.norm.epsilon,
                             rows.row(t));
