@@ -28,6 +28,9 @@ struct MixerNumbers {
   // than `expand_above` new tokens (0: never): what writing one row out takes, what a pair takes
   // then, and the matrices that new tokens are no longer multiplied with.
   Dim expand_above = 0, expand_flops = 0, expanded_pair_flops = 0, expanded_matrices = 0;
+  // Of these matrices, values that are kept a second time, transposed. A format of blocks cannot
+  // be: the copy is then of floats.
+  Dim transposed_copy = 0;
   // State of a fixed size for each sequence, read and written by every step (recurrent layers).
   Dim state_values = 0;
   Dim state_flops = 0;  // of one new token

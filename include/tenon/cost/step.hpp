@@ -152,9 +152,16 @@ constexpr Dim cache_traffic(const ModelSizes& m, Dim tokens, Dim context) {
 // embedding are left out.
 constexpr Parts<double> traffic(const ModelSizes& m, const Step& step, const QueryBlocks& in = {}) {
   step.check();
+  // The matrices that write latents out are read by attention, and not by linear layers then.
   const auto expanding = [&](const LayerSizes& l) {
     return detail::expands(l, step.tokens) ? m.weights.matrices.bytes_of(l.mixer.expanded_matrices)
                                            : 0;
+  };
+  const auto expanded = [&](const LayerSizes& l) {
+    const MixerNumbers& x = l.mixer;
+    if (!detail::expands(l, step.tokens)) return Dim{0};
+    return exact_sum(m.weights.matrices.bytes_of(x.expanded_matrices - x.transposed_copy),
+                     m.weights.transposed().bytes_of(x.transposed_copy));
   };
   Parts<double> parts;
   const Dim always =
@@ -176,7 +183,7 @@ constexpr Parts<double> traffic(const ModelSizes& m, const Step& step, const Que
                     static_cast<double>(expert_bytes(layer, m.weights));
   }
   const Dim each = exact_sum(cache_traffic(m, step, in), m.sum([&](const LayerSizes& l) {
-    return exact_product(rows_read(l, step, in).tiles, expanding(l));
+    return exact_product(rows_read(l, step, in).tiles, expanded(l));
   }));
   parts.attention = static_cast<double>(exact_product(step.batch, each));
   return parts;
