@@ -1,4 +1,4 @@
-// expect: tenon: a row cache whose `forks` is true must provide `void fork(SeqId from, SeqId to, int rows)`
+// expect: tenon: a row cache whose `forks` is true must provide `void fork(SeqId from, SeqId to,
 #include <tenon/zoo/llama.hpp>
 using namespace tenon;
 
