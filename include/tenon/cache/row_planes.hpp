@@ -65,7 +65,7 @@ class RowPlanes {
     return round_up(checked_multiply(stride, rows), cache_line);
   }
   const Plane& at(int slot, int plane) const {
-    return planes_[static_cast<std::size_t>(2 * slot + plane)];
+    return planes_[2 * static_cast<std::size_t>(slot) + static_cast<std::size_t>(plane)];
   }
 
   std::vector<Plane> planes_;  // [slots, 2]

@@ -145,7 +145,7 @@ class FolderWriter {
     return *makers_.back();
   }
   MakerInput input(StoredBytes bytes) const {
-    return {std::move(bytes),
+    return {bytes,
             [&source = source_](std::span<const std::byte> part) { source.done_with(part); }};
   }
   void put_experts(const std::string& theirs, std::size_t at, const TensorInfo& tensor) {

@@ -197,7 +197,7 @@ class FolderReader {
                         " must be as expert 0, ", shape_text(joined.shape), " of one type, it is ",
                         shape_text(one.shape), "; the checkpoint is damaged");
       }
-      parts.push_back(input(std::move(one.data), *tensor));
+      parts.push_back(input(one.data, *tensor));
     }
     joined.shape.insert(joined.shape.begin(), family_.experts);
     const std::size_t bytes = checked_multiply(parts.size(), parts[0].bytes.size());
@@ -268,7 +268,7 @@ class FolderReader {
     return *made_.makers_.back();
   }
   static MakerInput input(StoredBytes bytes, const FolderTensor& tensor) {
-    return {std::move(bytes),
+    return {bytes,
             [file = tensor.file](std::span<const std::byte> part) { file->done_with(part); }};
   }
 

@@ -14,7 +14,7 @@ inline constexpr std::int64_t most_gguf_parts = 65535;  // the keys have 16 bits
 
 inline std::string gguf_part_ending(std::int64_t no, std::int64_t count) {
   char text[40];
-  std::snprintf(text, sizeof text, "-%05lld-of-%05lld.gguf", static_cast<long long>(no + 1),
+  std::snprintf(text, sizeof text, "-%05lld-of-%05lld.gguf", static_cast<long long>(no) + 1,
                 static_cast<long long>(count));
   return text;
 }
@@ -67,6 +67,7 @@ TENON_INLINE SplitGguf SplitGguf::open(const std::filesystem::path& path, Gguf f
   for (std::int64_t i = 0; i < count; ++i) {
     const std::filesystem::path part =
         path.parent_path() / (stem + detail::gguf_part_ending(i, count));
+    // Moved from once: one part is this file.  NOLINTNEXTLINE(bugprone-use-after-move)
     all.files_.push_back(i == own ? std::move(file) : Gguf::open(part));
     const Gguf& opened = all.files_.back();
     detail::check_gguf_part(opened, "split.count", count);

@@ -79,7 +79,8 @@ struct IQ3_S {
       read(from, values, scales);
       const float d = detail::load_half(from);
       for (Dim i = 0; i < block; ++i) {
-        x[i] = d * static_cast<float>(scales[i / 16]) * static_cast<float>(values[i]);
+        const Dim group = i / 16;
+        x[i] = d * static_cast<float>(scales[group]) * static_cast<float>(values[i]);
       }
     }
   }

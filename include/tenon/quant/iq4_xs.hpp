@@ -57,7 +57,8 @@ struct IQ4_XS {
       std::uint8_t codes[block] = {};
       Layout::read_codes(from, codes);
       for (Dim i = 0; i < block; ++i) {
-        const float scale = d * static_cast<float>(scales[i / Layout::group]);
+        const Dim group = i / Layout::group;
+        const float scale = d * static_cast<float>(scales[group]);
         x[i] = scale * static_cast<float>(detail::iq4_levels[codes[i]]);
       }
     }
