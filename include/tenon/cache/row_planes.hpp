@@ -16,27 +16,12 @@ class RowPlanes {
  public:
   template <class RowsOf>
   RowPlanes(std::span<const RowSpec> slots, const PlaneTags& tags, RowsOf&& rows_of)
-      : memory_(bytes(slots, tags, rows_of)) {
-    std::size_t at = 0;
-    for (const RowSpec& slot : slots) {
-      for (std::size_t p = 0; p < 2; ++p) {
-        const std::size_t stride = plane_row_bytes<Formats>(slot.widths[p], tags[p]);
-        planes_.push_back({at, stride});
-        at += plane_bytes(stride, rows_of(slot));
-      }
-    }
-  }
+      : memory_(lay_out(slots, tags, rows_of, planes_)) {}
   template <class RowsOf>
   static std::size_t bytes(std::span<const RowSpec> slots, const PlaneTags& tags,
                            RowsOf&& rows_of) {
-    std::size_t total = 0;
-    for (const RowSpec& slot : slots) {
-      for (std::size_t p = 0; p < 2; ++p) {
-        const std::size_t stride = plane_row_bytes<Formats>(slot.widths[p], tags[p]);
-        total = checked_add(total, plane_bytes(stride, rows_of(slot)));
-      }
-    }
-    return total;
+    std::vector<Plane> planes;
+    return lay_out(slots, tags, rows_of, planes);
   }
 
   std::size_t stride(int slot, int plane) const { return at(slot, plane).stride; }  // bytes
@@ -61,8 +46,19 @@ class RowPlanes {
   struct Plane {
     std::size_t offset = 0, stride = 0;
   };
-  static std::size_t plane_bytes(std::size_t stride, std::size_t rows) {
-    return round_up(checked_multiply(stride, rows), cache_line);
+  // Places the planes one after another; returns the bytes that they take.
+  template <class RowsOf>
+  static std::size_t lay_out(std::span<const RowSpec> slots, const PlaneTags& tags, RowsOf& rows_of,
+                             std::vector<Plane>& planes) {
+    std::size_t end = 0;
+    for (const RowSpec& slot : slots) {
+      for (std::size_t p = 0; p < 2; ++p) {
+        const std::size_t stride = plane_row_bytes<Formats>(slot.widths[p], tags[p]);
+        planes.push_back({end, stride});
+        end = checked_add(end, round_up(checked_multiply(stride, rows_of(slot)), cache_line));
+      }
+    }
+    return end;
   }
   const Plane& at(int slot, int plane) const {
     return planes_[2 * static_cast<std::size_t>(slot) + static_cast<std::size_t>(plane)];

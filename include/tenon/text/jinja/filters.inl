@@ -31,9 +31,7 @@ inline Value filter_tojson(In in, Of of, With with) {
     style.item_separator = text_of(two[0], "a separator").view();
     style.key_separator = text_of(two[1], "a separator").view();
   }
-  TaggedText out = write_json(of, style);
-  in.budget().make(out.size());
-  return out;
+  return write_json(of, style);
 }
 inline Value filter_indent(In in, Of of, With with) {
   const Value* width = with.find(0, "width");
@@ -188,12 +186,7 @@ inline constexpr FilterEntry filters[] = {
     {"selectattr",
      [](In in, Of of, With with) -> Value { return chosen(in, of, with, true, true); }},
     {"sort", filter_sort},
-    {"string",
-     [](In in, Of of, With) -> Value {
-       TaggedText text = to_text(of);
-       in.budget().make(text.size());
-       return text;
-     }},
+    {"string", [](In, Of of, With) -> Value { return to_text(of); }},
     {"sum", filter_sum},
     {"title", [](In, Of of, With) -> Value { return in_case(to_text(of), Case::title); }},
     {"tojson", filter_tojson},
