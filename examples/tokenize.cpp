@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
     const auto tokenizer = tenon::Tokenizer::from(file->metadata());
     if (given->empty()) text.assign(std::istreambuf_iterator<char>(std::cin), {});
     if (decode) {
+      if (given->empty() && text.ends_with('\n')) text.pop_back();
       std::cout << tokenizer.decode(token_list(text), {.special = special}) << '\n';
     } else {
       std::cout << token_text(
