@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <tenon/core/utf8.hpp>
 #include <tenon/io/checkpoint.hpp>
 #include <tenon/io/replace_file.hpp>
 #include <tenon/tenon.hpp>
@@ -328,6 +329,7 @@ void chat(const Options& o) {
     if (asks) std::cout << "> " << std::flush;
     if (!std::getline(std::cin, line)) break;
     if (!line.empty() && line.back() == '\r') line.pop_back();
+    line = tenon::to_utf8(line);  // what is saved must be JSON, which knows no other bytes
   } while (conversation.take(line) && std::cout);
 }
 

@@ -71,6 +71,13 @@ for part in '/system TEXT' 'no command "/nothing"' 'file that /save wrote' 'must
 done
 [[ $(wc -l < "$work/out") == 1 ]] || complain "one answer was asked for: $(cat "$work/out")"
 
+# Bytes that are no text are answered like any, as U+FFFD, and what is saved is JSON all the same.
+printf 'Once \xff upon \xe2\x80\n\xed\xa0\x80\xc3(\n/save %s\n/reset\n/load %s\nThen\n' "$work/bytes" "$work/bytes" \
+  | talk --template "$work/plain.jinja" --max-tokens 5 || complain 'bytes that are no text'
+[[ $(wc -l < "$work/out") == 3 ]] || complain "three answers were asked for: $(cat "$work/out")"
+iconv -f utf-8 -t utf-8 "$work/bytes" > /dev/null || complain 'what was saved is not UTF-8'
+grep -qF $'Once \xef\xbf\xbd upon \xef\xbf\xbd"' "$work/bytes" || complain "the message was saved as: $(cat "$work/bytes")"
+
 # A context that is full.
 {
   printf 'Once upon a time\n'

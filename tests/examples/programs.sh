@@ -98,6 +98,16 @@ refuses 'runs' "$bin/variants" "$work" "$model" --runs 0
 # The shipped model.
 gives 1,392,391,261,375 "$bin/tokenize" "$model" 'Once upon a time'
 gives 'Once upon a time' "$bin/tokenize" "$model" --decode 1,392,391,261,375
+[[ $(printf 'Once upon a time' | "$bin/tokenize" "$model") == 1,392,391,261,375 ]] || complain 'tokenize of the standard input'
+# Bytes that are no text are encoded as they are and come back; so does a megabyte in one line, in time
+# that grows as the line does.
+bytes=$'a\xff\xe2\x80 b\xed\xa0\x80\xc3('
+gives "$bytes" "$bin/tokenize" "$model" --decode "$("$bin/tokenize" "$model" "$bytes")"
+gives "$bytes" "$bin/tokenize" "$model" --decode "$(printf %s "$bytes" | "$bin/tokenize" "$model")"
+head -c 1000000 /dev/zero | tr '\0' a > "$work/line"
+timeout 10 "$bin/tokenize" "$model" < "$work/line" > "$work/ids" || complain 'a megabyte in one line was not encoded'
+"$bin/tokenize" "$model" --decode < "$work/ids" > "$work/text" || complain 'a megabyte of ids was not decoded'
+[[ $(head -c 1000000 "$work/text") == $(cat "$work/line") ]] || complain 'a megabyte in one line came back changed'
 gives 'a b' "$bin/generate" "$model" --prompt 'a b' --max-tokens 0
 once=$("$bin/generate" "$model" --ids --max-tokens 40 --threads 1)
 for variant in '--threads 2' '--ctx 300'; do

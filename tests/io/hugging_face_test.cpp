@@ -364,6 +364,104 @@ TEST_CASE("several files and their index", "[hugging_face]") {
   CHECK(test::missing(with(index), {file}).empty());
 }
 
+TEST_CASE("an index cannot lead out of the folder, nor to the wrong file", "[hugging_face]") {
+  const test::TemporaryFolder at;
+  const auto whole = opened(tiny_folder("llama"), at);
+  write_hugging_face(at / "parts", whole, {.dequantize = false, .file_bytes = 9000});
+  const auto index_path = at / "parts" / "model.safetensors.index.json";
+  const nlohmann::json index = nlohmann::json::parse(test::read_file(index_path));
+  const std::string norm = "model.norm.weight";
+  const std::string file = index["weight_map"][norm];
+  const auto error = [&] {
+    return test::error_of<LoadError>([&] { HuggingFaceFolder::open(at / "parts"); });
+  };
+  REQUIRE(error() == "");
+  for (const std::string name :
+       {"../../etc/passwd", "/etc/passwd", "../model/model.safetensors", "./model.safetensors", "",
+        "..", ".", "sub/x.safetensors", "..\\x.safetensors", "model.bin",
+        "/proc/self/mem.safetensors", "file:model.safetensors/"}) {
+    auto changed = index;
+    changed["weight_map"][norm] = name;
+    test::write_file(index_path, changed.dump());
+    INFO(name);
+    CHECK(test::missing(error(), {"weight_map must name safetensors files of the folder", norm})
+              .empty());
+  }
+  auto changed = index;
+  changed["weight_map"][norm] = std::string("..\0.safetensors", 15);  // ends early for the system
+  test::write_file(index_path, changed.dump());
+  CHECK(error() != "");
+  for (const nlohmann::json& value : {nlohmann::json(nullptr), nlohmann::json(7),
+                                      nlohmann::json::array({file}), nlohmann::json::object()}) {
+    changed["weight_map"][norm] = value;
+    test::write_file(index_path, changed.dump());
+    CHECK(test::missing(error(), {"weight_map must name safetensors files", norm}).empty());
+  }
+  // One tensor in two files, whichever of them the index names, and named twice.
+  test::write_file(index_path, index.dump());
+  std::string other;
+  for (const auto& [tensor, in] : index["weight_map"].items()) {
+    if (in != file) other = in;
+  }
+  REQUIRE(other != "");
+  const std::string before = test::read_file(at / "parts" / other);
+  {
+    const SafeTensors first = SafeTensors::open(at / "parts" / other);
+    const SafeTensors second = SafeTensors::open(at / "parts" / file);
+    std::vector<SafeTensor> tensors(first.tensors().begin(), first.tensors().end());
+    tensors.push_back(*second.find(norm));
+    std::ostringstream out;
+    write_safetensors(out, tensors, {});
+    test::write_file(at / "more", out.str());
+  }
+  std::filesystem::rename(at / "more", at / "parts" / other);
+  CHECK(test::missing(error(), {other, norm, "must be listed"}).empty());
+  changed = index;
+  changed["weight_map"][norm] = other;
+  test::write_file(index_path, changed.dump());
+  CHECK(test::missing(error(), {file, norm, "must be listed"}).empty());
+  std::string twice = index.dump();
+  const std::size_t from = twice.find("\"weight_map\":{") + 14;
+  twice.insert(from, '"' + norm + "\":\"" + other + "\",");
+  test::write_file(index_path, twice);
+  CHECK(test::missing(error(), {other, norm, "must be listed"}).empty());
+  test::write_file(at / "parts" / other, before);
+  test::write_file(index_path, index.dump());
+  CHECK(error() == "");
+}
+
+TEST_CASE("links may lead out of the folder; into nothing or themselves they are named",
+          "[hugging_face]") {
+  const test::TemporaryFolder at;
+  FolderBytes bytes = tiny_folder("llama");
+  const auto whole = opened(bytes, at);
+  const auto model = at / "model", links = at / "links";
+  test::write_file(model / "tokenizer.json", "{}");
+  std::filesystem::create_directory(links);
+  for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
+    std::filesystem::create_symlink(model / name, links / name);
+  CHECK(same_tensors(whole, HuggingFaceFolder::open(links)));
+  const auto error = [&] {
+    return test::error_of<LoadError>([&] { HuggingFaceFolder::open(links); });
+  };
+  for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"}) {
+    const auto link = links / name;
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(link, link);
+    INFO(name << ": " << error());
+    CHECK(test::missing(error(), {link.string(), "must be readable"}).empty());
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(at / "nowhere", link);
+    CHECK(test::missing(error(), {link.string(), "there is nothing of that name"}).empty());
+    std::filesystem::remove(link);
+    std::filesystem::create_directory(link);
+    CHECK(test::missing(error(), {link.string(), "it is a directory"}).empty());
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(model / name, link);
+  }
+  CHECK(error() == "");
+}
+
 TEST_CASE("texts of the tokenizer are metadata", "[hugging_face]") {
   const test::TemporaryFolder at;
   FolderBytes bytes = tiny_folder("llama");

@@ -2,7 +2,10 @@
 #include <tenon/io/gguf_writer.hpp>
 #include <tenon/io/importance_matrix.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <deque>
 #include <limits>
 #include <string>
 #include <vector>
@@ -75,6 +78,84 @@ TEST_CASE("importance: the older binary files") {
   const auto matrix = ImportanceMatrix::open(folder / "a");
   // Means 2, 1, 1: their mean 4/3 is above 1 already.
   CHECK(found(matrix, "output.weight", 1, 3, 0) == std::vector<float>{2, 1, 1});
+}
+
+// The two files that llama.cpp's imatrix program writes of one collection over 512-token chunks:
+// sums of x and x^2 and how many x there were, for a matrix, for three experts of which one was
+// never chosen, and for the output. Counts are powers of two, so both say the same to the bit.
+TEST_CASE("importance: files as llama.cpp writes them, the older one and the GGUF file") {
+  struct Collected {
+    std::string name;
+    Dim columns;
+    std::vector<float> counts, sums;
+  };
+  const std::vector<Collected> all = {
+      {"blk.0.attn_q.weight", 4, {1024}, {2048, 512, 0.25f, 4096}},
+      {"blk.0.ffn_gate_exps.weight", 2, {256, 0, 1024}, {512, 1024, 0, 0, 4096, 64}},
+      {"output.weight", 4, {1024}, {1, 2, 3, 4}}};
+  const test::TemporaryFolder folder;
+  // imatrix.gguf: sums of x, then of x^2, then counts; keys of the run.
+  Metadata metadata;
+  metadata.set("general.type", "imatrix");
+  metadata.set("imatrix.datasets", MetaValue{MetaType::array, MetaType::string,
+                                             std::vector<std::string>{"calibration.txt"}});
+  metadata.set("imatrix.chunk_count", std::uint32_t{2});
+  metadata.set("imatrix.chunk_size", std::uint32_t{512});
+  std::vector<TensorInfo> tensors;
+  std::deque<std::vector<float>> plain;
+  for (const Collected& one : all) {
+    const auto matrices = static_cast<Dim>(one.counts.size());
+    plain.emplace_back(one.sums.size(), -3.0f);  // sums of x have signs, and count for nothing here
+    tensors.push_back({one.name + ".in_sum", 0, {matrices, one.columns}, bytes_of(plain.back())});
+    tensors.push_back({one.name + ".in_sum2", 0, {matrices, one.columns}, bytes_of(one.sums)});
+    tensors.push_back({one.name + ".counts", 0, {matrices, 1}, bytes_of(one.counts)});
+  }
+  write_gguf(folder / "imatrix.gguf", metadata, tensors);
+  // imatrix.dat: entries; chunks and values of each, means times chunks, experts side by side, 1
+  // where nothing was seen; then all chunks and the name of the text.
+  std::string dat = test::raw(static_cast<std::int32_t>(all.size()));
+  for (const Collected& one : all) {
+    const float most = *std::max_element(one.counts.begin(), one.counts.end());
+    const auto chunks = static_cast<std::int32_t>(most / 512);
+    dat += test::raw(static_cast<std::int32_t>(one.name.size())) + one.name;
+    dat += test::raw(chunks, static_cast<std::int32_t>(one.sums.size()));
+    for (std::size_t i = 0; i < one.sums.size(); ++i) {
+      const float count = one.counts[i / static_cast<std::size_t>(one.columns)];
+      dat += test::raw((count > 0 ? one.sums[i] / count : 1) * static_cast<float>(chunks));
+    }
+  }
+  const std::string text = "calibration.txt";
+  dat += test::raw(std::int32_t{2}, static_cast<std::int32_t>(text.size())) + text;
+  test::write_file(folder / "imatrix.dat", dat);
+
+  const auto now = ImportanceMatrix::open(folder / "imatrix.gguf");
+  const auto then = ImportanceMatrix::open(folder / "imatrix.dat");
+  CHECK(now.size() == 3);
+  CHECK(then.size() == 3);
+  for (const Collected& one : all) {
+    const auto matrices = static_cast<Dim>(one.counts.size());
+    for (Dim m = 0; m < matrices; ++m) {
+      INFO(one.name << " " << m);
+      const auto a = found(now, one.name, matrices, one.columns, m);
+      const auto b = found(then, one.name, matrices, one.columns, m);
+      REQUIRE(a.size() == b.size());
+      // The older file scales the experts of a tensor together, which changes no encoding.
+      for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] * b[0] == b[i] * a[0]);
+    }
+  }
+  // Means 2, 0.5, 2^-12, 4: their mean is between 1 and 2, so they stay.
+  const std::vector<float> query = {2, 0.5f, 0x1p-12f, 4};
+  CHECK(found(now, "blk.0.attn_q.weight", 1, 4, 0) == query);
+  CHECK(found(then, "blk.0.attn_q.weight", 1, 4, 0) == query);
+  CHECK(found(now, "blk.0.ffn_gate_exps.weight", 3, 2, 1) == std::vector<float>{1, 1});
+  // Cut anywhere: refused, but where only the end is missing, which says nothing of weights.
+  const std::size_t needed = dat.size() - 8 - text.size();
+  for (std::size_t size = 1; size < dat.size(); ++size) {
+    test::write_file(folder / "cut", dat.substr(0, size));
+    const auto error = test::error_of<LoadError>([&] { ImportanceMatrix::open(folder / "cut"); });
+    INFO(size);
+    CHECK(error.empty() == (size >= needed));
+  }
 }
 
 TEST_CASE("importance: what is none is refused") {

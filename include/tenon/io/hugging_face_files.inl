@@ -30,9 +30,11 @@ class FolderFiles {
 
   std::string origin() const { return folder_.string(); }
   std::string name_of(std::string_view file) const { return (folder_ / file).string(); }
+  // Whether there is anything of that name. What is no file that can be read, a link into nothing
+  // or to itself, is for whoever opens it to refuse: left out in silence it would be missed later.
   bool has_file(std::string_view file) const {
     std::error_code ignored;
-    return std::filesystem::is_regular_file(folder_ / file, ignored);
+    return std::filesystem::exists(std::filesystem::symlink_status(folder_ / file, ignored));
   }
   std::string text_file(std::string_view file) const {
     const MappedFile mapped(folder_ / file);

@@ -1,11 +1,13 @@
 #pragma once
 // A GGUF checkpoint in several files, NAME-00001-of-00003.gguf and so on.
 // Source: llama.cpp's gguf-split.
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gguf.hpp"
@@ -36,6 +38,8 @@ class SplitGguf final : public TensorSource {
 
   std::string origin_;
   std::vector<Gguf> files_;
+  // Where the data of each part begins, in the order of addresses, and which part that is.
+  std::vector<std::pair<const std::byte*, std::size_t>> begins_;
   Metadata metadata_;
   std::vector<TensorInfo> tensors_;
   TensorIndex index_;

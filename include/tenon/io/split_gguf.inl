@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "split_gguf.hpp"
@@ -83,24 +84,29 @@ TENON_INLINE SplitGguf SplitGguf::open(const std::filesystem::path& path, Gguf f
   for (const Metadata::Entry& entry : all.files_.front().metadata().entries()) {
     if (!entry.key.starts_with("split.")) all.metadata_.insert(entry.key, entry.value);
   }
-  for (const Gguf& part : all.files_) {
-    all.tensors_.insert(all.tensors_.end(), part.tensors().begin(), part.tensors().end());
+  const std::less<const std::byte*> before;
+  for (std::size_t i = 0; i < all.files_.size(); ++i) {
+    const std::span<const TensorInfo> part = all.files_[i].tensors();
+    const auto first =
+        std::min_element(part.begin(), part.end(), [&](const TensorInfo& a, const TensorInfo& b) {
+          return before(a.data.data(), b.data.data());
+        });
+    if (first != part.end()) all.begins_.emplace_back(first->data.data(), i);
+    all.tensors_.insert(all.tensors_.end(), part.begin(), part.end());
   }
+  std::sort(all.begins_.begin(), all.begins_.end(),
+            [&](const auto& a, const auto& b) { return before(a.first, b.first); });
   all.index_ = TensorIndex(all.tensors_, all.origin_);
   return all;
 }
 
 TENON_INLINE void SplitGguf::done_with(std::span<const std::byte> part) const {
   const std::less<const std::byte*> before;
-  for (const Gguf& file : files_) {
-    for (const TensorInfo& tensor : file.tensors()) {
-      // A part that is read lies within one tensor.
-      if (!before(part.data(), tensor.data.data()) &&
-          before(part.data(), tensor.data.data() + tensor.data.size())) {
-        return file.done_with(part);
-      }
-    }
-  }
+  // The bytes of one file lie side by side, so it is the last one that begins no later.
+  const auto behind = std::upper_bound(
+      begins_.begin(), begins_.end(), part.data(),
+      [&](const std::byte* at, const auto& file) { return before(at, file.first); });
+  if (behind != begins_.begin()) files_[std::prev(behind)->second].done_with(part);
 }
 
 }  // namespace tenon::inline TENON_ABI
