@@ -62,13 +62,7 @@ TENON_INLINE void Interpreter::leave(std::unique_ptr<Scope> scope) {
 }
 
 TENON_INLINE void Interpreter::emit(const Value& value, TaggedText& out) {
-  const std::size_t before = out.size();
-  if (value.is_text()) {
-    out.append(value.text());
-  } else {
-    out.append(to_text(value));
-  }
-  budget_.make(out.size() - before);
+  append_text(value, out, budget_);
   if (out.size() > budget_.limits().output_bytes)
     Budget::exceeded("bytes of output", budget_.limits().output_bytes);
 }
@@ -145,6 +139,7 @@ TENON_INLINE Interpreter::Flow Interpreter::execute_loop(const Node& node, Scope
 
   const auto loop = std::make_shared<Object>();
   loop->type = Object::Type::loop;
+  budget_.make(sizeof(Object));
   loop->items = std::make_shared<const List>(std::move(items));
   const std::vector<Value>& all = loop->items->items();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -193,6 +188,7 @@ TENON_INLINE TaggedText Interpreter::captured(int body, Scope& scope) {
   auto inner = std::make_unique<Scope>();
   inner->outer = &scope;
   TaggedText text;
+  budget_.make(0);
   execute(body, *inner, text);
   leave(std::move(inner));
   return text;
@@ -228,6 +224,7 @@ TENON_INLINE void Interpreter::assign(int target, const Value& value, Scope& sco
     }
     space.object()->fields.set(syntax_.name(node.names[1]), value);
   } else {
+    budget_.scan(scope.values.size());
     for (auto& [name, old] : scope.values) {
       if (name != node.name) continue;
       old = value;

@@ -18,8 +18,8 @@ inline bool divides(const Value& value, const Value& by) {
     throw ValueError{"two whole numbers must be given, and no 0 to divide by"};
   return *n == -1 || *m % *n == 0;
 }
-inline bool same_object(const Value& a, const Value& b) {
-  return a.kind() == b.kind() && equal(a, b);
+inline bool same_object(const Value& a, const Value& b, Budget& budget) {
+  return a.kind() == b.kind() && equal(a, b, budget);
 }
 inline bool iterable(const Value& value) {
   return is_kind(value, Kind::text) || is_kind(value, Kind::list) || is_kind(value, Kind::dict) ||
@@ -44,35 +44,43 @@ inline constexpr TestEntry tests[] = {
      }},
     {"defined", [](In, Of of, With) { return !of.is_undefined(); }},
     {"divisibleby", [](In, Of of, With with) { return divides(of, with.need(0, "num")); }},
-    {"eq", [](In, Of of, With with) { return equal(of, with.need(0, "b")); }},
-    {"==", [](In, Of of, With with) { return equal(of, with.need(0, "b")); }},
-    {"equalto", [](In, Of of, With with) { return equal(of, with.need(0, "b")); }},
+    {"eq", [](In in, Of of, With with) { return equal(of, with.need(0, "b"), in.budget()); }},
+    {"==", [](In in, Of of, With with) { return equal(of, with.need(0, "b"), in.budget()); }},
+    {"equalto", [](In in, Of of, With with) { return equal(of, with.need(0, "b"), in.budget()); }},
     {"even", [](In, Of of, With) { return divides(of, 2); }},
     {"false", [](In, Of of, With) { return is_kind(of, Kind::boolean) && !of.boolean(); }},
     {"filter",
      [](In, Of of, With) { return of.is_text() && find_filter(of.text().view()) != nullptr; }},
     {"float", [](In, Of of, With) { return is_kind(of, Kind::real); }},
-    {"ge", [](In, Of of, With with) { return !less(of, with.need(0, "b")); }},
-    {"gt", [](In, Of of, With with) { return less(with.need(0, "b"), of); }},
-    {"greaterthan", [](In, Of of, With with) { return less(with.need(0, "b"), of); }},
-    {"in", [](In, Of of, With with) { return contains(with.need(0, "seq"), of); }},
+    {"ge", [](In in, Of of, With with) { return !less(of, with.need(0, "b"), in.budget()); }},
+    {"gt", [](In in, Of of, With with) { return less(with.need(0, "b"), of, in.budget()); }},
+    {"greaterthan",
+     [](In in, Of of, With with) { return less(with.need(0, "b"), of, in.budget()); }},
+    {"in", [](In in, Of of, With with) { return contains(with.need(0, "seq"), of, in.budget()); }},
     {"integer", [](In, Of of, With) { return is_kind(of, Kind::integer); }},
     {"iterable", [](In, Of of, With) { return iterable(of); }},
-    {"le", [](In, Of of, With with) { return !less(with.need(0, "b"), of); }},
-    {"lower", [](In, Of of, With) { return all_characters(to_text(of).view(), "islower"); }},
-    {"lt", [](In, Of of, With with) { return less(of, with.need(0, "b")); }},
-    {"lessthan", [](In, Of of, With with) { return less(of, with.need(0, "b")); }},
+    {"le", [](In in, Of of, With with) { return !less(with.need(0, "b"), of, in.budget()); }},
+    {"lower",
+     [](In in, Of of, With) {
+       return all_characters(TextOf(of, in.budget())->view(), "islower", in.budget());
+     }},
+    {"lt", [](In in, Of of, With with) { return less(of, with.need(0, "b"), in.budget()); }},
+    {"lessthan", [](In in, Of of, With with) { return less(of, with.need(0, "b"), in.budget()); }},
     {"mapping", [](In, Of of, With) { return of.is_dict(); }},
-    {"ne", [](In, Of of, With with) { return !equal(of, with.need(0, "b")); }},
+    {"ne", [](In in, Of of, With with) { return !equal(of, with.need(0, "b"), in.budget()); }},
     {"none", [](In, Of of, With) { return of.is_none(); }},
     {"number", [](In, Of of, With) { return of.as_real().has_value(); }},
     {"odd", [](In, Of of, With) { return !divides(of, 2); }},
-    {"sameas", [](In, Of of, With with) { return same_object(of, with.need(0, "other")); }},
+    {"sameas",
+     [](In in, Of of, With with) { return same_object(of, with.need(0, "other"), in.budget()); }},
     {"sequence", [](In, Of of, With) { return sequence(of); }},
     {"string", [](In, Of of, With) { return of.is_text(); }},
     {"true", [](In, Of of, With) { return is_kind(of, Kind::boolean) && of.boolean(); }},
     {"undefined", [](In, Of of, With) { return of.is_undefined(); }},
-    {"upper", [](In, Of of, With) { return all_characters(to_text(of).view(), "isupper"); }},
+    {"upper",
+     [](In in, Of of, With) {
+       return all_characters(TextOf(of, in.budget())->view(), "isupper", in.budget());
+     }},
 };
 
 }  // namespace detail

@@ -32,8 +32,9 @@ inline std::size_t last_character(std::string_view text) {
 }  // namespace detail
 
 TENON_INLINE TaggedText stripped(const TaggedText& text, const TaggedText* what, bool left,
-                                 bool right) {
+                                 bool right, Budget& budget) {
   const auto goes = [&](std::string_view character) {
+    budget.scan(what == nullptr ? character.size() : what->size());
     if (what == nullptr) return detail::space_in_front(character) > 0;
     for (std::string_view set = what->view(); !set.empty();) {
       const std::size_t bytes = character_bytes(set);
@@ -55,10 +56,14 @@ TENON_INLINE TaggedText stripped(const TaggedText& text, const TaggedText* what,
     if (!goes(rest.substr(rest.size() - bytes))) break;
     rest.remove_suffix(bytes);
   }
+  budget.make(rest.size());
+  budget.extend((std::min)(rest.size(), text.runs()) * Budget::bytes_of_run);
   return text.slice(at, rest.size());
 }
 
-TENON_INLINE TaggedText in_case(const TaggedText& text, Case how) {
+TENON_INLINE TaggedText in_case(const TaggedText& text, Case how, Budget& budget) {
+  budget.scan(text.size());
+  budget.make(text);
   TaggedText out;
   bool first = true, in_word = false;
   text.for_each_run([&](std::string_view bytes, bool user) {
@@ -88,11 +93,12 @@ TENON_INLINE TaggedText replaced(const TaggedText& text, std::string_view from,
   std::size_t at = 0;
   const auto put = [&] {
     budget.step();
-    budget.make(to.size());
+    budget.extend(to);
+    budget.extend(Budget::bytes_of_run);
     out.append(to);
     return most < 0 || --most > 0;
   };
-  budget.make(text.size());
+  budget.make(text);
   if (most == 0) return text;
   if (from.empty()) {
     bool more = true;
@@ -105,7 +111,7 @@ TENON_INLINE TaggedText replaced(const TaggedText& text, std::string_view from,
     }
   } else {
     for (bool more = true; more;) {
-      const std::size_t found = all.find(from, at);
+      const std::size_t found = find_part(all, from, at, budget);
       if (found == all.npos) break;
       out.append(text, at, found - at);
       at = found + from.size();
@@ -120,9 +126,10 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
                                       std::int64_t most, bool from_right, Budget& budget) {
   const std::string_view all = text.view();
   std::vector<std::pair<std::size_t, std::size_t>> parts;  // first and last byte
-  constexpr std::size_t bytes_of_one = 160;
+  budget.scan(all.size());
+  budget.extend(text.runs() * Budget::bytes_of_run);
   const auto add = [&](std::size_t from, std::size_t to) {
-    budget.make(bytes_of_one + (to - from));
+    budget.make(sizeof(Value) + (to - from));
     parts.emplace_back(from, to);
   };
   const auto may_cut = [&] { return most < 0 || static_cast<std::int64_t>(parts.size()) < most; };
@@ -131,7 +138,8 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
     const std::string_view cut = separator->view();
     if (cut.empty()) throw ValueError{"the separator must not be empty"};
     while (may_cut()) {
-      const std::size_t found = from_right ? all.substr(0, end).rfind(cut) : all.find(cut, at);
+      const std::size_t found = from_right ? find_last_part(all.substr(0, end), cut, budget)
+                                           : find_part(all, cut, at, budget);
       if (found == all.npos) break;
       if (from_right) {
         add(found + cut.size(), end);
@@ -186,7 +194,8 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
 TENON_INLINE std::vector<Value> lines_of(const TaggedText& text, bool keep_ends, Budget& budget) {
   const std::string_view all = text.view();
   std::vector<Value> out;
-  constexpr std::size_t bytes_of_one = 160;
+  budget.scan(all.size());
+  budget.make(text);
   for (std::size_t start = 0, at = 0; at < all.size();) {
     const Utf8Char c = utf8_front(all.substr(at));
     const bool ends = (c.code >= 0x0A && c.code <= 0x0D) || (c.code >= 0x1C && c.code <= 0x1E) ||
@@ -194,7 +203,7 @@ TENON_INLINE std::vector<Value> lines_of(const TaggedText& text, bool keep_ends,
     std::size_t next = at + character_bytes(all.substr(at));
     if (ends && c.length > 0) {
       if (all.substr(at, 2) == "\r\n") ++next;
-      budget.make(bytes_of_one + (next - start));
+      budget.make(sizeof(Value) + (next - start));
       out.emplace_back(text.slice(start, (keep_ends ? next : at) - start));
       start = next;
     } else if (next == all.size()) {
@@ -208,11 +217,14 @@ TENON_INLINE std::vector<Value> lines_of(const TaggedText& text, bool keep_ends,
 TENON_INLINE TaggedText joined(const std::vector<Value>& items, const TaggedText& between,
                                Budget& budget) {
   TaggedText out;
+  budget.make(0);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const TaggedText part = to_text(items[i]);
-    budget.make(part.size() + between.size());
-    if (i > 0) out.append(between);
-    out.append(part);
+    budget.step();
+    if (i > 0) {
+      budget.extend(between);
+      out.append(between);
+    }
+    append_text(items[i], out, budget);
   }
   return out;
 }
@@ -221,6 +233,8 @@ TENON_INLINE TaggedText formatted(const TaggedText& format, const Arguments& arg
                                   Budget& budget) {
   TaggedText out;
   const std::string_view all = format.view();
+  budget.scan(all.size());
+  budget.make(format);
   std::size_t next = 0, at = 0;
   while (at < all.size()) {
     const std::size_t brace = (std::min)(all.find_first_of("{}", at), all.size());
@@ -231,6 +245,7 @@ TENON_INLINE TaggedText formatted(const TaggedText& format, const Arguments& arg
       out.append(format, at++, 1);
       continue;
     }
+    budget.step(1 + arguments.named.size());
     const std::size_t close = all.find('}', at);
     if (all[brace] == '}' || close == all.npos)
       throw ValueError{"a format must have a \"}\" for each \"{\""};
@@ -252,9 +267,8 @@ TENON_INLINE TaggedText formatted(const TaggedText& format, const Arguments& arg
       throw ValueError{message("format() has {}, {0} and {name} for what it is given, not {",
                                printable(field), '}')};
     }
-    const TaggedText part = to_text(*value);
-    budget.make(part.size());
-    out.append(part);
+    budget.extend(Budget::bytes_of_run);
+    append_text(*value, out, budget);
   }
   return out;
 }
