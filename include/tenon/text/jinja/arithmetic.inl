@@ -43,9 +43,8 @@ inline Value repeated(const Value& value, std::int64_t times, Budget& budget) {
 TENON_INLINE Value add(const Value& a, const Value& b, Budget& budget) {
   if (a.is_text() && b.is_text()) {
     budget.make(a.text());
-    budget.extend(b.text());
     TaggedText out = a.text();
-    out.append(b.text());
+    budget.append(out, b.text());
     return out;
   }
   const detail::Numbers two = detail::numbers(a, b);
@@ -118,6 +117,8 @@ TENON_INLINE Value modulo(const Value& a, const Value& b, Budget& budget) {
   }
   const detail::Numbers two = detail::divisible(a, b);
   if (!two.whole()) {
+    constexpr std::size_t steps_of_it = 16;  // by subtraction, for numbers far apart
+    budget.step(steps_of_it);
     const double rest = std::fmod(*two.x, *two.y);
     return rest != 0 && (rest < 0) != (*two.y < 0) ? rest + *two.y : rest;
   }
@@ -157,10 +158,6 @@ TENON_INLINE TaggedText printf_text(const TaggedText& format, const std::vector<
   TaggedText out;
   const std::string_view text = format.view();
   std::size_t used = 0, at = 0;
-  const auto put = [&](std::string_view number) {
-    budget.extend(number.size() + Budget::bytes_of_run);
-    out.append(number, false);
-  };
   while (at < text.size()) {
     const std::size_t percent = (std::min)(text.find('%', at), text.size());
     out.append(format, at, percent - at);
@@ -187,16 +184,17 @@ TENON_INLINE TaggedText printf_text(const TaggedText& format, const std::vector<
       if (kind == 's') {
         append_text(value, out, budget);
       } else {
-        out.append(repr(value, budget));
+        budget.append(out, repr(value, budget));
       }
     } else if ((kind == 'd' || kind == 'i') && x) {
       if (!(std::fabs(*x) < 9e18)) throw ValueError{"a whole number must fit 64 bits"};
-      put(message(value.as_integer().value_or(static_cast<std::int64_t>(*x))));
+      budget.append(out, message(value.as_integer().value_or(static_cast<std::int64_t>(*x))),
+                    false);
     } else if (kind == 'f' && x) {
       char buffer[400];
       const auto last = std::to_chars(buffer, buffer + sizeof buffer, *x, std::chars_format::fixed,
                                       static_cast<int>(digits));
-      put({buffer, static_cast<std::size_t>(last.ptr - buffer)});
+      budget.append(out, {buffer, static_cast<std::size_t>(last.ptr - buffer)}, false);
     } else {
       throw ValueError{
           message("a format has %s, %r, %d, %i, %f and %%, or the value is of another "

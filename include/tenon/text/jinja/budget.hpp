@@ -21,7 +21,7 @@ struct ValueError {
 struct Limits {
   std::size_t template_bytes = std::size_t{1} << 20;
   std::size_t output_bytes = std::size_t{1} << 24;
-  std::size_t made_bytes = std::size_t{1} << 25;  // of all values that come to be, freed or not
+  std::size_t made_bytes = std::size_t{20} << 20;  // of all values that come to be, freed or not
   std::size_t steps = 5'000'000;  // nodes evaluated, values visited, and 64 bytes looked at
   int depth = 600;                // nodes in evaluation at once: recursion, some 300 KB of stack
 };
@@ -46,7 +46,13 @@ class Budget {
     if (count > limits_.steps || (steps_ += count) > limits_.steps)
       exceeded("steps", limits_.steps);
   }
-  // Before that many bytes are compared, searched or read one by one.
+  // Before that many bytes are read character by character.
+  void read(std::size_t bytes) {
+    constexpr std::size_t slower = 8;  // than to compare or search them
+    step(bytes / (bytes_of_step / slower));
+    scan(bytes % (bytes_of_step / slower) * slower);
+  }
+  // Before that many bytes are compared or searched.
   void scan(std::size_t bytes) {
     scanned_ += bytes % bytes_of_step;
     step(bytes / bytes_of_step + scanned_ / bytes_of_step);
@@ -68,9 +74,18 @@ class Budget {
     if (bytes > limits_.made_bytes || (made_ += bytes) > limits_.made_bytes)
       exceeded("bytes of values", limits_.made_bytes);
   }
-  void extend(const TaggedText& text) {
-    extend(text.size());
-    extend(text.runs() * bytes_of_run);
+  // Appends to a text in the making.
+  void append(TaggedText& out, const TaggedText& part) {
+    const std::size_t runs = out.runs();
+    extend(part.size());
+    out.append(part);
+    extend((out.runs() - runs) * bytes_of_run);
+  }
+  void append(TaggedText& out, std::string_view part, bool user) {
+    const std::size_t runs = out.runs();
+    extend(part.size());
+    out.append(part, user);
+    extend((out.runs() - runs) * bytes_of_run);
   }
   const Limits& limits() const { return limits_; }
   [[noreturn]] static void exceeded(std::string_view what, std::size_t most);

@@ -49,10 +49,8 @@ inline Value filter_indent(In in, Of of, With with) {
   in.budget().make(0);
   for (const Value& line : lines) {
     const bool empty = stripped(line.text(), nullptr, true, false, in.budget()).empty();
-    in.budget().extend(space);
-    in.budget().extend(line.text());
-    if ((is_first ? first : true) && (blank || !empty)) out.append(space);
-    out.append(line.text());
+    if ((is_first ? first : true) && (blank || !empty)) in.budget().append(out, space);
+    in.budget().append(out, line.text());
     is_first = false;
   }
   return out;

@@ -112,6 +112,8 @@ class Interpreter {
   Value call_loop(Object& loop, std::string_view name, const Arguments& arguments);
   Value loop_field(const Value& loop, std::string_view name);
 
+  static constexpr std::size_t most_input = std::size_t{1} << 22;  // that adds to the budget
+
   const Source& source_;
   const Syntax& syntax_;
   Budget budget_;

@@ -8,6 +8,30 @@
 namespace tenon::inline TENON_ABI {
 namespace jinja {
 
+namespace detail {
+
+// Takes the bytes of a value from `left`, until nothing is left; each value is a few at least.
+inline void count_input(const Value& value, std::size_t& left, int level = 0) {
+  constexpr std::size_t least = 16;
+  const std::size_t bytes = value.is_text() ? value.text().size() + least : least;
+  left -= (std::min)(left, bytes);
+  if (level > most_levels) return;
+  if (value.is_list()) {
+    for (const Value& item : value.list().items()) {
+      if (left == 0) return;
+      count_input(item, left, level + 1);
+    }
+  } else if (value.is_dict()) {
+    for (const auto& [key, item] : value.dict().entries()) {
+      if (left == 0) return;
+      count_input(key, left, level + 1);
+      count_input(item, left, level + 1);
+    }
+  }
+}
+
+}  // namespace detail
+
 TENON_INLINE Interpreter::Interpreter(const Source& source, const Syntax& syntax,
                                       const Limits& limits, Clock clock)
     : source_(source), syntax_(syntax), budget_(limits), clock_(std::move(clock)) {
@@ -29,6 +53,9 @@ TENON_INLINE Interpreter::~Interpreter() {
 }
 
 TENON_INLINE TaggedText Interpreter::run(const Dict& variables) {
+  std::size_t left = most_input;
+  for (const auto& [key, value] : variables.entries()) detail::count_input(value, left);
+  budget_.grow(most_input - left);
   for (const auto& [key, value] : variables.entries()) {
     if (key.is_text()) variables_.emplace_back(std::string(key.text().view()), value);
   }

@@ -94,10 +94,7 @@ class JsonWriter {
   }
 
  private:
-  void put(std::string_view text, bool user = false) {
-    budget_.extend(text.size());
-    out_.append(text, user);
-  }
+  void put(std::string_view text, bool user = false) { budget_.append(out_, text, user); }
   static std::string number(double x) {
     if (std::isnan(x)) return "NaN";
     if (std::isinf(x)) return x > 0 ? "Infinity" : "-Infinity";
@@ -113,7 +110,6 @@ class JsonWriter {
     put("\"");
     text.for_each_run([&](std::string_view bytes, bool user) {
       // In stretches, for an escaped text may be six times as long.
-      budget_.extend(2 * Budget::bytes_of_run);
       while (!bytes.empty()) {
         const std::size_t size = whole_characters(bytes);
         put(json_escaped(bytes.substr(0, size), style_.ensure_ascii), user);

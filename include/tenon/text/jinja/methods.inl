@@ -46,28 +46,30 @@ inline bool has_affix(const TaggedText& text, const Value& affix, bool front, Bu
 }
 
 inline bool all_characters(std::string_view text, std::string_view kind, Budget& budget) {
-  budget.scan(text.size());
+  budget.read(text.size());
+  const bool spaces = kind == "isspace", cases = kind == "islower" || kind == "isupper";
+  const bool digits = kind == "isdigit" || kind == "isalnum";
+  const bool letters = kind == "isalpha" || kind == "isalnum";
   bool any = false;
   for (; !text.empty(); text.remove_prefix(character_bytes(text))) {
     const char c = text[0];
     const bool digit = c >= '0' && c <= '9', lower = c >= 'a' && c <= 'z';
     const bool upper = c >= 'A' && c <= 'Z', other = static_cast<unsigned char>(c) >= 0x80;
-    if (kind == "isspace"   ? is_space_code(utf8_front(text).code)
-        : kind == "isdigit" ? digit
-        : kind == "isalpha" ? lower || upper || other
-        : kind == "isalnum" ? digit || lower || upper || other
-        : kind == "islower" ? !upper
-                            : !lower) {
-      any = any || (kind == "islower" ? lower : kind == "isupper" ? upper : true);
-    } else {
-      return false;
+    if (cases) {
+      if (kind == "islower" ? upper : lower) return false;
+      any = any || lower || upper;
+      continue;
     }
+    any = true;
+    const bool fits = spaces ? is_space_code(utf8_front(text).code)
+                             : (digits && digit) || (letters && (lower || upper || other));
+    if (!fits) return false;
   }
   return any;
 }
 
 inline std::int64_t count_of(std::string_view text, std::string_view part, Budget& budget) {
-  budget.scan(text.size());
+  if (part.empty()) budget.read(text.size());
   if (part.empty()) return static_cast<std::int64_t>(characters(text)) + 1;
   std::int64_t n = 0;
   for (std::size_t at = 0; (at = find_part(text, part, at, budget)) != text.npos; at += part.size())
@@ -77,7 +79,7 @@ inline std::int64_t count_of(std::string_view text, std::string_view part, Budge
 
 inline Value padded(const TaggedText& text, std::int64_t width, std::string_view name,
                     const TaggedText& fill, Budget& budget) {
-  budget.scan(text.size());
+  budget.read(text.size());
   budget.make(text);
   const auto size = static_cast<std::int64_t>(characters(text.view()));
   if (width <= size) return text;
@@ -145,7 +147,7 @@ inline Value call_text_method(Interpreter& in, const TaggedText& text, std::stri
     const std::string_view part = argument(0, "sub").view();
     const std::size_t at = name == "rfind" ? find_last_part(text.view(), part, budget)
                                            : find_part(text.view(), part, 0, budget);
-    budget.scan(at != text.view().npos ? at : 0);
+    if (at != text.view().npos) budget.read(at);
     if (at != text.view().npos)
       return static_cast<std::int64_t>(characters(text.view().substr(0, at)));
     if (name == "index") throw ValueError{"the text to find must be there, it is not"};

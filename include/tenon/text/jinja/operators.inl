@@ -26,6 +26,10 @@ TENON_INLINE void charge_key(const Value& key, Budget& budget) {
   budget.extend(key.text().size());
 }
 
+namespace detail {
+inline constexpr std::size_t first_compared =
+    4;  // what the beginning of a comparison takes, in bytes
+}
 TENON_INLINE std::size_t find_part(std::string_view text, std::string_view part, std::size_t from,
                                    Budget& budget) {
   if (part.empty()) return from <= text.size() ? from : text.npos;
@@ -38,7 +42,7 @@ TENON_INLINE std::size_t find_part(std::string_view text, std::string_view part,
     const auto end =
         std::mismatch(part.begin(), part.end(), text.begin() + static_cast<std::ptrdiff_t>(at))
             .first;
-    budget.scan(at - from + 1 + static_cast<std::size_t>(end - part.begin()));
+    budget.scan(at - from + detail::first_compared + static_cast<std::size_t>(end - part.begin()));
     if (end == part.end()) return at;
   }
 }
@@ -50,7 +54,7 @@ TENON_INLINE std::size_t find_last_part(std::string_view text, std::string_view 
     const auto end =
         std::mismatch(part.begin(), part.end(), text.begin() + static_cast<std::ptrdiff_t>(at))
             .first;
-    budget.scan(1 + static_cast<std::size_t>(end - part.begin()));
+    budget.scan(detail::first_compared + static_cast<std::size_t>(end - part.begin()));
     if (end == part.end()) return at;
     if (at == 0) return text.npos;
   }
@@ -220,7 +224,7 @@ TENON_INLINE bool contains(const Value& in, const Value& item, Budget& budget) {
 
 TENON_INLINE std::size_t length(const Value& value, Budget& budget) {
   if (value.is_text()) {
-    budget.scan(value.text().size());
+    budget.read(value.text().size());
     return characters(value.text().view());
   }
   if (value.is_dict()) return value.dict().size();
@@ -246,7 +250,7 @@ TENON_INLINE std::vector<Value> iterate(const Value& value, Budget& budget) {
     throw ValueError{message("a list, dict or text can be iterated, this is ", type_name(value))};
   }
   const TaggedText& text = value.text();
-  budget.scan(text.size());
+  budget.read(text.size());
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t bytes = character_bytes(text.view().substr(at));
     budget.make(bytes);
@@ -276,7 +280,7 @@ TENON_INLINE Value slice(const Value& value, const Value& first, const Value& la
     const std::size_t at = byte_of(text, static_cast<std::size_t>(start));
     const auto count = static_cast<std::size_t>((std::max)(stop - start, std::int64_t{0}));
     const std::size_t bytes = byte_of(text.substr(at), count);
-    budget.scan(at + bytes);
+    budget.read(at + bytes);
     budget.make(bytes);
     budget.extend((std::min)(bytes, value.text().runs()) * Budget::bytes_of_run);
     return value.text().slice(at, bytes);
@@ -288,8 +292,7 @@ TENON_INLINE Value slice(const Value& value, const Value& first, const Value& la
   if (!value.is_text()) return List(std::move(picked), value.list().kind());
   TaggedText out;
   for (const Value& character : picked) {
-    budget.extend(character.text());
-    out.append(character.text());
+    budget.append(out, character.text());
   }
   return out;
 }
@@ -308,7 +311,7 @@ TENON_INLINE Value item(const Value& value, const Value& index, Budget& budget) 
       if (value.is_list()) return value.list().items()[place];
       const std::size_t byte = byte_of(value.text().view(), place);
       const std::size_t bytes = character_bytes(value.text().view().substr(byte));
-      budget.scan(byte);
+      budget.read(byte);
       budget.make(bytes);
       return value.text().slice(byte, bytes);
     }

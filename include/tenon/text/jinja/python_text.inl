@@ -50,10 +50,7 @@ class ReprWriter {
   }
 
  private:
-  void put(std::string_view text) {
-    budget_.extend(text.size());
-    out_.append(text, false);
-  }
+  void put(std::string_view text) { budget_.append(out_, text, false); }
   void write_text(const TaggedText& text) {
     const std::string_view all = text.view();
     budget_.scan(all.size());
@@ -61,11 +58,9 @@ class ReprWriter {
     const char quote = has_single && !has_double ? '"' : '\'';
     put({&quote, 1});
     text.for_each_run([&](std::string_view bytes, bool user) {
-      budget_.extend(2 * Budget::bytes_of_run);
       for (; !bytes.empty(); bytes.remove_prefix((std::min)(bytes.size(), most_at_once))) {
         const std::string escaped = escaped_text(bytes.substr(0, most_at_once), quote);
-        budget_.extend(escaped.size());
-        out_.append(escaped, user);
+        budget_.append(out_, escaped, user);
       }
     });
     put({&quote, 1});
@@ -130,8 +125,7 @@ TENON_INLINE TaggedText repr(const Value& value, Budget& budget) {
 
 TENON_INLINE void append_text(const Value& value, TaggedText& out, Budget& budget) {
   if (value.is_text()) {
-    budget.extend(value.text());
-    out.append(value.text());
+    budget.append(out, value.text());
   } else if (!value.is_undefined()) {
     detail::ReprWriter(out, budget).write(value, 0);
   }

@@ -34,7 +34,7 @@ inline std::size_t last_character(std::string_view text) {
 TENON_INLINE TaggedText stripped(const TaggedText& text, const TaggedText* what, bool left,
                                  bool right, Budget& budget) {
   const auto goes = [&](std::string_view character) {
-    budget.scan(what == nullptr ? character.size() : what->size());
+    budget.read(what == nullptr ? character.size() : what->size());
     if (what == nullptr) return detail::space_in_front(character) > 0;
     for (std::string_view set = what->view(); !set.empty();) {
       const std::size_t bytes = character_bytes(set);
@@ -90,12 +90,13 @@ TENON_INLINE TaggedText replaced(const TaggedText& text, std::string_view from,
                                  const TaggedText& to, std::int64_t most, Budget& budget) {
   TaggedText out;
   const std::string_view all = text.view();
-  std::size_t at = 0;
+  std::size_t at = 0, runs = 0;
   const auto put = [&] {
     budget.step();
-    budget.extend(to);
-    budget.extend(Budget::bytes_of_run);
+    budget.extend(to.size());
     out.append(to);
+    budget.extend((out.runs() - runs) * Budget::bytes_of_run);
+    runs = out.runs();
     return most < 0 || --most > 0;
   };
   budget.make(text);
@@ -126,7 +127,7 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
                                       std::int64_t most, bool from_right, Budget& budget) {
   const std::string_view all = text.view();
   std::vector<std::pair<std::size_t, std::size_t>> parts;  // first and last byte
-  budget.scan(all.size());
+  budget.read(all.size());
   budget.extend(text.runs() * Budget::bytes_of_run);
   const auto add = [&](std::size_t from, std::size_t to) {
     budget.make(sizeof(Value) + (to - from));
@@ -194,7 +195,7 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
 TENON_INLINE std::vector<Value> lines_of(const TaggedText& text, bool keep_ends, Budget& budget) {
   const std::string_view all = text.view();
   std::vector<Value> out;
-  budget.scan(all.size());
+  budget.read(all.size());
   budget.make(text);
   for (std::size_t start = 0, at = 0; at < all.size();) {
     const Utf8Char c = utf8_front(all.substr(at));
@@ -221,8 +222,7 @@ TENON_INLINE TaggedText joined(const std::vector<Value>& items, const TaggedText
   for (std::size_t i = 0; i < items.size(); ++i) {
     budget.step();
     if (i > 0) {
-      budget.extend(between);
-      out.append(between);
+      budget.append(out, between);
     }
     append_text(items[i], out, budget);
   }
@@ -267,7 +267,6 @@ TENON_INLINE TaggedText formatted(const TaggedText& format, const Arguments& arg
       throw ValueError{message("format() has {}, {0} and {name} for what it is given, not {",
                                printable(field), '}')};
     }
-    budget.extend(Budget::bytes_of_run);
     append_text(*value, out, budget);
   }
   return out;
