@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <tenon/core/json_escapes.hpp>
+#include <tenon/core/utf8.hpp>
 #include <type_traits>
 
 namespace bench {
@@ -61,19 +63,7 @@ class Json {
     text_ += ": ";
   }
   void quote(std::string_view value) {
-    constexpr char hex[] = "0123456789abcdef";
-    text_ += '"';
-    for (const char c : value) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (c == '"' || c == '\\') {
-        (text_ += '\\') += c;
-      } else if (byte < 0x20 || byte >= 0x7f) {  // bytes of other encodings become Latin-1
-        text_ += {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
-      } else {
-        text_ += c;
-      }
-    }
-    text_ += '"';
+    ((text_ += '"') += tenon::json_escaped(tenon::to_utf8(value), true)) += '"';
   }
 
   std::string text_;

@@ -1,6 +1,6 @@
 // One decode step of a whole model over a long context, in turns with reading as many bytes as its
 // weights and rows have.
-//   bench_synth deep-64.gguf --shape deep-64 && bench_long_context deep-64.gguf --context 4096
+//   bench_synth deep-64.gguf --shape deep-64 --format f16 && bench_long_context deep-64.gguf
 #include <cstdio>
 
 #include "../examples/command_line.hpp"

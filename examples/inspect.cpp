@@ -1,9 +1,7 @@
 // Says what is in a model file and what running it will take.
 #include <cstdio>
 #include <iostream>
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
+#include <tenon/core/physical_memory.hpp>
 #include <tenon/io/checkpoint.hpp>
 #include <tenon/io/ggml_types.hpp>
 #include <tenon/io/hugging_face.hpp>
@@ -86,15 +84,6 @@ void print_tokenizer(const tenon::TensorSource& file) {
   }
 }
 
-// GiB of this machine's memory; 0 where the system does not say.
-double machine_memory() {
-#if defined(_SC_PHYS_PAGES)
-  const auto pages = ::sysconf(_SC_PHYS_PAGES), bytes = ::sysconf(_SC_PAGESIZE);
-  if (pages > 0 && bytes > 0) return static_cast<double>(pages) * static_cast<double>(bytes) / gib;
-#endif
-  return 0;
-}
-
 struct Wanted {
   int context = 0, sequences = 1, threads = 0;
   std::string cache = "f16";
@@ -125,7 +114,8 @@ void print_memory(const tenon::TensorSource& file, const Wanted& wanted) {
                   rows.c_str());
     }
     std::printf("  scratch %14zu bytes\n  all     %14zu bytes\n", plan.workspace, plan.total());
-    const double memory = wanted.memory > 0 ? wanted.memory : machine_memory();
+    const double machine = static_cast<double>(tenon::physical_memory()) / gib;
+    const double memory = wanted.memory > 0 ? wanted.memory : machine;
     if (memory <= 0) return;
     const int longest =
         longest_context(model, static_cast<std::size_t>(memory * gib), limits, options);

@@ -1,13 +1,21 @@
 // Rewrites the matrices of a model file in other formats.
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
 #include <filesystem>
 #include <iostream>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <tenon/core/thread_team.hpp>
 #include <tenon/io/checkpoint.hpp>
 #include <tenon/io/gguf_writer.hpp>
 #include <tenon/io/importance_matrix.hpp>
+#include <tenon/io/tensor_makers.hpp>
 #include <tenon/quant/gguf_formats.hpp>
 #include <tenon/quant/importance.hpp>
+#include <utility>
+#include <vector>
 
 #include "command_line.hpp"
 #include "quantize_recipe.hpp"
@@ -54,56 +62,109 @@ Job job_of(const tenon::TensorInfo& tensor, const Recipe& recipe, const Options&
   return {&tensor, source, target};
 }
 
-// The tensor in its new format; threads share its rows.
-tenon::StoredBytes convert(const Job& job, const tenon::ImportanceMatrix* importance,
-                           tenon::Executor& team, std::vector<std::byte>& to) {
-  const tenon::TensorInfo& tensor = *job.from;
-  if (job.source == job.target) return tensor.data;
-  const tenon::Dim columns = tensor.shape.back();
-  tenon::Dim rows = 1;
-  for (std::size_t axis = 0; axis + 1 < tensor.shape.size(); ++axis) rows *= tensor.shape[axis];
-  const tenon::Dim each = tensor.shape[tensor.shape.size() - 2], matrices = rows / each;
-  std::vector<std::span<const float>> columns_of(static_cast<std::size_t>(matrices));
-  for (tenon::Dim m = 0; m < matrices && importance != nullptr; ++m) {
-    columns_of[static_cast<std::size_t>(m)] = importance->find(tensor.name, matrices, columns, m);
+// Room for one row at each step, for as many threads as encode at once.
+class RowScratch {
+ public:
+  struct Row {
+    std::vector<float> values;
+    std::vector<std::byte> stored, encoded;
+  };
+  // Rows of `columns` values, which no format stores in more than four bytes each.
+  RowScratch(int threads, tenon::Dim columns) {
+    const auto count = static_cast<std::size_t>(columns);
+    rows_.resize(static_cast<std::size_t>(threads),
+                 {std::vector<float>(count), std::vector<std::byte>(4 * count),
+                  std::vector<std::byte>(4 * count)});
+    for (Row& row : rows_) free_.push_back(&row);
   }
-  tenon::FormatList<Formats>::visit(job.target, [&]<class To>(To) {
-    to.resize(static_cast<std::size_t>(rows) * tenon::row_bytes<To>(columns));
-  });
-  const std::size_t workers = static_cast<std::size_t>(team.threads());
-  std::vector<std::vector<float>> scratch(workers,
-                                          std::vector<float>(static_cast<std::size_t>(columns)));
-  team.run([&](tenon::Worker worker) {
-    std::vector<float>& row = scratch[static_cast<std::size_t>(worker.index)];
-    std::vector<std::byte> stored;  // a row, where the source makes it
-    const tenon::Range mine = tenon::share(rows, worker);
-    for (tenon::Dim r = mine.begin; r < mine.end; ++r) {
-      tenon::FormatList<Formats>::visit(job.source, [&]<class From>(From) {
-        const std::size_t bytes = tenon::row_bytes<From>(columns);
-        stored.resize(bytes);
-        const auto at = tensor.data.read(static_cast<std::size_t>(r) * bytes, stored);
-        From::decode(at.data(), columns, row.data());
-      });
-      const auto important = columns_of[static_cast<std::size_t>(r / each)];
-      tenon::FormatList<Formats>::visit(job.target, [&]<class To>(To) {
-        std::byte* at = to.data() + static_cast<std::size_t>(r) * tenon::row_bytes<To>(columns);
-        if (important.empty()) {
-          To::encode(row.data(), columns, at);
-        } else {
-          tenon::encode_important<To>(row.data(), columns, at, important.data());
-        }
-      });
+  Row* take() {
+    std::unique_lock lock(mutex_);
+    returned_.wait(lock, [&] { return !free_.empty(); });
+    Row* row = free_.back();
+    free_.pop_back();
+    return row;
+  }
+  void give_back(Row* row) {
+    {
+      const std::lock_guard lock(mutex_);
+      free_.push_back(row);
     }
-  });
-  return to;
-}
-
-void done_with(const tenon::TensorSource& source, const tenon::StoredBytes& data) {
-  if (data.made()) {
-    data.done(0, data.size());
-  } else {
-    source.done_with(data);
+    returned_.notify_one();
   }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<Row> rows_;
+  std::vector<Row*> free_;
+};
+
+// A tensor in its new format, row by row: some encoders look at whole rows.
+class EncodedRows final : public tenon::ByteMaker {
+ public:
+  // `important`: of the columns of each matrix, or empty.
+  EncodedRows(const Job& job, tenon::MakerInput from, std::vector<std::span<const float>> important,
+              RowScratch& scratch)
+      : job_(job),
+        from_(std::move(from)),
+        important_(std::move(important)),
+        scratch_(scratch),
+        columns_(job.from->shape.back()),
+        each_(static_cast<std::size_t>(job.from->shape[job.from->shape.size() - 2])),
+        from_bytes_(row_bytes(job.source)),
+        to_bytes_(row_bytes(job.target)) {}
+  // Of all rows.
+  std::size_t size() const { return from_.bytes.size() / from_bytes_ * to_bytes_; }
+
+  void make(std::size_t first, std::span<std::byte> to) const noexcept override {
+    RowScratch::Row* row = scratch_.take();
+    tenon::make_units(first, to, to_bytes_, 1, row->encoded.data(),
+                      [&](std::size_t r, std::size_t, std::byte* at) { encode(r, *row, at); });
+    scratch_.give_back(row);
+  }
+  void done(std::size_t first, std::size_t count) const noexcept override {
+    const std::size_t from = first / to_bytes_, to = (first + count) / to_bytes_;
+    if (from < to) from_.done(from * from_bytes_, (to - from) * from_bytes_);
+  }
+
+ private:
+  std::size_t row_bytes(int tag) const {
+    return tenon::FormatList<Formats>::visit(
+        tag, [&]<class F>(F) { return tenon::row_bytes<F>(columns_); });
+  }
+  void encode(std::size_t r, RowScratch::Row& row, std::byte* at) const {
+    const auto stored = from_.bytes.read(r * from_bytes_, std::span(row.stored).first(from_bytes_));
+    tenon::FormatList<Formats>::visit(job_.source, [&]<class From>(From) {
+      From::decode(stored.data(), columns_, row.values.data());
+    });
+    const auto important = important_.empty() ? std::span<const float>() : important_[r / each_];
+    tenon::FormatList<Formats>::visit(job_.target, [&]<class To>(To) {
+      if (important.empty()) {
+        To::encode(row.values.data(), columns_, at);
+      } else {
+        tenon::encode_important<To>(row.values.data(), columns_, at, important.data());
+      }
+    });
+  }
+
+  Job job_;
+  tenon::MakerInput from_;
+  std::vector<std::span<const float>> important_;
+  RowScratch& scratch_;
+  tenon::Dim columns_;
+  std::size_t each_, from_bytes_, to_bytes_;  // rows of a matrix, bytes of a row
+};
+
+// The importance of the columns of every matrix in a tensor [..., rows, columns].
+std::vector<std::span<const float>> columns_of(const tenon::ImportanceMatrix& importance,
+                                               const tenon::TensorInfo& tensor) {
+  tenon::Dim matrices = 1;
+  for (std::size_t axis = 0; axis + 2 < tensor.shape.size(); ++axis) matrices *= tensor.shape[axis];
+  std::vector<std::span<const float>> all;
+  for (tenon::Dim m = 0; m < matrices; ++m) {
+    all.push_back(importance.find(tensor.name, matrices, tensor.shape.back(), m));
+  }
+  return all;
 }
 
 void run(const Options& options) {
@@ -123,21 +184,32 @@ void run(const Options& options) {
                       options.overrides);
   tenon::ThreadTeam team(options.threads);
   std::vector<Job> jobs;
+  tenon::Dim columns = 0;
+  for (const tenon::TensorInfo& tensor : file.tensors()) {
+    jobs.push_back(job_of(tensor, recipe, options));
+    if (jobs.back().source != jobs.back().target) {
+      columns = (std::max)(columns, tensor.shape.back());
+    }
+  }
+  RowScratch scratch(team.threads(), columns);
+  std::deque<EncodedRows> encoded;
   std::vector<tenon::TensorInfo> tensors(file.tensors().begin(), file.tensors().end());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    jobs.push_back(job_of(file.tensors()[i], recipe, options));
     if (jobs[i].source == jobs[i].target) continue;
+    tenon::MakerInput from{tensors[i].data,
+                           [&](std::span<const std::byte> part) { file.done_with(part); }};
+    encoded.emplace_back(
+        jobs[i], std::move(from),
+        importance ? columns_of(*importance, tensors[i]) : std::vector<std::span<const float>>(),
+        scratch);
+    tensors[i].data = tenon::StoredBytes(encoded.back(), encoded.back().size());
     tensors[i].ggml_type = tenon::FormatList<Formats>::visit(
         jobs[i].target, []<class To>(To) { return int{To::ggml_type}; });
   }
   tenon::Metadata metadata = file.metadata();
   metadata.set("general.file_type", recipe.file_type());
   metadata.set("general.quantization_version", std::uint32_t{2});
-  std::vector<std::byte> converted;
-  tenon::write_gguf(options.out, metadata, tensors, [&](std::size_t i) {
-    if (i > 0) done_with(file, jobs[i - 1].from->data);
-    return convert(jobs[i], importance ? &*importance : nullptr, team, converted);
-  });
+  tenon::write_gguf(options.out, metadata, tensors, &team);
 }
 
 }  // namespace

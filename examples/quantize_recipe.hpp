@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tenon/core/error.hpp>
 #include <tenon/io/ggml_types.hpp>
+#include <tenon/io/gguf_file_types.hpp>
 #include <tenon/io/tensor_source.hpp>
 #include <tenon/quant/gguf_formats.hpp>
 #include <utility>
@@ -43,25 +44,9 @@ inline bool matches(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-// A mixture or a plain format: the number by which GGUF metadata names it, and the format that most
-// matrices have.
-struct Named {
-  std::string_view name, format;
-  std::uint32_t file_type;
-};
-inline constexpr Named names[] = {
-    {"f32", "f32", 0},        {"f16", "f16", 1},        {"bf16", "bf16", 32},
-    {"q8_0", "q8_0", 7},      {"q6_k", "q6_K", 18},     {"q5_k_m", "q5_K", 17},
-    {"q5_k_s", "q5_K", 16},   {"q5_k", "q5_K", 17},     {"q5_1", "q5_1", 9},
-    {"q5_0", "q5_0", 8},      {"q4_k_m", "q4_K", 15},   {"q4_k_s", "q4_K", 14},
-    {"q4_k", "q4_K", 15},     {"q4_1", "q4_1", 3},      {"q4_0", "q4_0", 2},
-    {"iq4_nl", "iq4_nl", 25}, {"iq4_xs", "iq4_xs", 30}, {"mxfp4", "mxfp4", 38},
-    {"nvfp4", "nvfp4", 39},   {"q3_k_l", "q3_K", 13},   {"q3_k_m", "q3_K", 12},
-    {"q3_k_s", "q3_K", 11},   {"q3_k", "q3_K", 12},     {"iq3_s", "iq3_s", 26},
-    {"q2_k", "q2_K", 10}};
 inline std::string all_names() {
   std::string all;
-  for (const Named& one : names) (all += all.empty() ? "" : ", ") += one.name;
+  for (const auto& type : tenon::gguf_file_types) (all += all.empty() ? "" : ", ") += type.name;
   return all;
 }
 
@@ -93,14 +78,15 @@ class Recipe {
          const std::vector<std::string>& overrides)
       : pure_(pure), important_(important) {
     const std::string wanted = lower(name);
-    const auto* at = std::find_if(std::begin(names), std::end(names),
-                                  [&](const Named& one) { return one.name == wanted; });
-    if (at == std::end(names)) {
+    constexpr auto& types = tenon::gguf_file_types;
+    const auto* at = std::find_if(std::begin(types), std::end(types),
+                                  [&](const auto& type) { return type.name == wanted; });
+    if (at == std::end(types)) {
       tenon::fail<tenon::RequestError>("FORMAT must be one of ", all_names(), ", it is \"",
                                        tenon::printable(name), "\"; choose one of these");
     }
     base_ = tag_of(at->format);
-    file_type_ = at->file_type;
+    file_type_ = at->number;
     mixture_ = wanted == "q5_k" || wanted == "q4_k" || wanted == "q3_k" ? wanted + "_m" : wanted;
     for (const std::string& text : overrides) {
       const std::size_t equals = text.rfind('=');

@@ -2,7 +2,7 @@
 #include "tenon/text/bpe.inl"
 #include "tenon/text/character_map.inl"
 #include "tenon/text/gguf_tokenizer.inl"
-#include "tenon/text/huggingface_tokenizer.inl"
+#include "tenon/text/hugging_face_tokenizer.inl"
 #include "tenon/text/normalizers.inl"
 #include "tenon/text/pipeline.inl"
 #include "tenon/text/published_splits.inl"

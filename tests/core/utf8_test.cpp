@@ -31,6 +31,15 @@ std::string repair_bytewise(const std::string& bytes) {
 
 }  // namespace
 
+TEST_CASE("every code point is written as it is read, a surrogate in its three bytes") {
+  std::string text;
+  for (std::uint32_t code = 0; code < 0x110000; ++code) {
+    text = "x";
+    append_utf8(text, code);
+    REQUIRE(text == "x" + encode(code));
+  }
+}
+
 TEST_CASE("every code point is read, surrogates and what lies above U+10FFFF are not") {
   for (std::uint32_t code = 0; code < 0x120000; ++code) {
     const std::string text = encode(code);

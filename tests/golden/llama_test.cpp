@@ -1,10 +1,10 @@
 // Llama-family files against an independent implementation: greedy ids exactly, logits within the
 // tolerance the reference data states, and other cache formats within one derived from the model's
 // own measured sensitivity.
-#include "tenon/zoo/llama.hpp"
 #include "golden/trained.hpp"
 #include "tenon/io/gguf.hpp"
 #include "tenon/text/tokenizer.hpp"
+#include "tenon/zoo/registry.hpp"
 
 using namespace tenon;
 using reference::Logits;
@@ -33,7 +33,7 @@ TEST_CASE("stories260K: logits, greedy ids and text perplexity", "[golden]") {
   const auto file = shared_file("models/stories260K.gguf");
   if (file.empty()) return;
   const Gguf gguf = Gguf::open(file);
-  const AnyModel model(zoo::Llama<>::bind(gguf));
+  const AnyModel model = zoo::All::load(gguf);
   const auto folder = file.parent_path() / "expected";
   const auto expected = reference::json_file(folder / "stories260K.json");
   AnySession session = open(model, "f32", Activations::f32);
@@ -51,7 +51,7 @@ TEST_CASE("stories260K quantized: exact weights, and int8 activations", "[golden
   for (const std::string type : {"q8_0", "q4_0"}) {
     const auto file = shared_file("models/stories260K-" + type + ".gguf");
     if (file.empty()) return;
-    const AnyModel model(zoo::Llama<>::bind(Gguf::open(file)));
+    const AnyModel model = zoo::All::load(Gguf::open(file));
     const auto folder = file.parent_path() / "expected";
     const auto all = reference::json_file(folder / "stories260K.json");
     const auto& expected = all.at("quantized").at(type == "q8_0" ? "Q8_0" : "Q4_0");
@@ -78,7 +78,7 @@ TEST_CASE("llama-256 with K-quants and with every type: exact weights, int8 acti
   for (const std::string name : {"llama-256-q4_k_m", "llama-256-q6_k", "llama-256-mixed"}) {
     const auto file = shared_file("models/quant/" + name + ".gguf");
     if (file.empty()) return;
-    const AnyModel model(zoo::Llama<>::bind(Gguf::open(file)));
+    const AnyModel model = zoo::All::load(Gguf::open(file));
     const auto folder = file.parent_path() / "expected";
     const auto expected = reference::json_file(folder / "llama-256.json").at(name);
     const std::vector<Token> ids = expected.at("prompt_ids");
@@ -107,6 +107,6 @@ TEST_CASE("llama-256 with K-quants and with every type: exact weights, int8 acti
 
 TEST_CASE("trained story models: logits, greedy ids, perplexity", "[golden]") {
   for (const std::string name : {"story-gqa", "story-draft", "story-mha"}) {
-    golden::check_trained(name, [](const Gguf& file) { return zoo::Llama<>::bind(file); });
+    golden::check_trained(name, [](const Gguf& file) { return zoo::All::load(file); });
   }
 }

@@ -3,13 +3,17 @@
 #include <tenon/io/gguf_writer.hpp>
 #include <tenon/io/replace_file.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <ostream>
+#include <span>
 #include <sstream>
 #include <streambuf>
 #include <string>
+#include <tenon/core/stored_bytes.hpp>
+#include <tenon/core/thread_team.hpp>
 #include <utility>
 #include <vector>
 
@@ -236,6 +240,45 @@ TEST_CASE("a file is replaced whole or not at all") {
   CHECK(missing(error_of<RequestError>([&] { write_gguf(folder / "no/such/folder", {}, good); }),
                 {"no/such/folder", "cannot be created"}) == "");
   CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("tensors that are made while they are written come out the same whoever makes them") {
+  // Byte i of the tensor is i % 251; no two threads are asked for the same.
+  struct Counted final : ByteMaker {
+    void make(std::size_t first, std::span<std::byte> to) const noexcept override {
+      for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<std::byte>((first + i) % 251);
+      made += to.size();
+    }
+    void done(std::size_t first, std::size_t count) const noexcept override {
+      if (first == told) told += count;  // in order, without gaps
+    }
+    mutable std::atomic<std::size_t> made = 0;
+    mutable std::size_t told = 0;
+  };
+  const test::TemporaryFolder folder;
+  constexpr std::size_t size =
+      (std::size_t{27} << 20) + 13;  // more than two rounds of three threads
+  ThreadTeam team(3);
+  Executor* const executors[] = {nullptr, &team};
+  std::string files[2];
+  for (int i = 0; i < 2; ++i) {
+    const Counted maker;
+    const TensorInfo tensors[] = {tensor("before", 24, {7}, 7),
+                                  {"made", 24, {Dim{size}}, StoredBytes(maker, size)},
+                                  tensor("behind", 24, {9}, 9)};
+    write_gguf(folder / "made.gguf", {}, tensors, executors[i]);
+    CHECK(maker.made == size);
+    CHECK(maker.told == size);
+    files[i] = test::read_file(folder / "made.gguf");
+  }
+  CHECK(files[0] == files[1]);
+  const Gguf file = Gguf::open(folder / "made.gguf");
+  const std::span<const std::byte> bytes = file.find("made")->data;
+  REQUIRE(bytes.size() == size);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < size; ++i) wrong += bytes[i] != static_cast<std::byte>(i % 251);
+  CHECK(wrong == 0);
+  CHECK(std::span<const std::byte>(file.find("behind")->data)[8] == std::byte{8});
 }
 
 TEST_CASE("bytes that do not reach the disk are an error") {

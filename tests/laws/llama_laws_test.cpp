@@ -14,6 +14,9 @@ using reference::same_bits;
 
 namespace {
 
+// The formats that the laws go through; each costs compile time for every instruction set.
+using Llama = zoo::Llama<Contiguous<AnyOf<F16, F32, Q8_0>>, synthetic::Formats>;
+
 // Large enough that linear layers, norms, attention and the head really are split over threads, and
 // odd enough that no size is a multiple of 16 tiles; longer than one 512-key segment.
 constexpr synthetic::Sizes sizes{.width = 160,
@@ -75,8 +78,8 @@ Logits run(const M& model, int chunk, Executor& executor, std::string_view cache
 TEMPLATE_TEST_CASE("chunks, threads, instruction sets and AnyModel change no bit", "[laws]", F32,
                    F16, Bf16, Q8_0, Q4_0, Q4_1) {
   const synthetic::Llama source(sizes, TestType::ggml_type);
-  const auto model = zoo::Llama<>::bind(source);
-  const AnyModel any = Registry<Entry<"llama", zoo::Llama<>>>::load(source);
+  const auto model = Llama::bind(source);
+  const AnyModel any = Registry<Entry<"llama", Llama>>::load(source);
   SerialExecutor serial;
   ThreadTeam two(2), three(3);
   Backwards backwards(3);
@@ -105,8 +108,8 @@ TEMPLATE_TEST_CASE("chunks, threads, instruction sets and AnyModel change no bit
 TEST_CASE("the laws can fail: another format, cache or activation arithmetic does change bits",
           "[laws]") {
   SerialExecutor serial;
-  const auto f16 = zoo::Llama<>::bind(synthetic::Llama(sizes, F16::ggml_type));
-  const auto q8 = zoo::Llama<>::bind(synthetic::Llama(sizes, Q8_0::ggml_type));
+  const auto f16 = Llama::bind(synthetic::Llama(sizes, F16::ggml_type));
+  const auto q8 = Llama::bind(synthetic::Llama(sizes, Q8_0::ggml_type));
   const Logits base = run(q8, length, serial, "f32");
   CHECK_FALSE(same_bits(run(f16, length, serial, "f32"), base));
   CHECK_FALSE(same_bits(run(q8, length, serial, "f16"), base));
@@ -115,7 +118,7 @@ TEST_CASE("the laws can fail: another format, cache or activation arithmetic doe
 
 TEST_CASE("a sequence in a ragged batch of five gives the bits it gives alone", "[laws]") {
   for (const int format : {F32::ggml_type, Q8_0::ggml_type}) {
-    const auto model = zoo::Llama<>::bind(synthetic::Llama(sizes, format));
+    const auto model = Llama::bind(synthetic::Llama(sizes, format));
     for (const Isa isa : isas()) {
       const Forced forced(isa);
       ThreadTeam two(2);
@@ -183,7 +186,7 @@ TEST_CASE("long contexts cross tile and segment borders alike in every chunking"
                                    .head_dim = 16,
                                    .hidden = 32,
                                    .vocab = 64};
-  const auto model = zoo::Llama<>::bind(synthetic::Llama(small));
+  const auto model = Llama::bind(synthetic::Llama(small));
   const int n = 1100;  // three segments of 512 keys
   std::vector<Token> text;
   for (int i = 0; i < n; ++i) text.push_back((i * 31 + i / 7) % 64);
@@ -201,7 +204,7 @@ TEST_CASE("long contexts cross tile and segment borders alike in every chunking"
 }
 
 TEST_CASE("fork, truncate and reuse give the bits of fresh sequences", "[laws]") {
-  const auto model = zoo::Llama<>::bind(synthetic::Llama(sizes, F16::ggml_type));
+  const auto model = Llama::bind(synthetic::Llama(sizes, F16::ggml_type));
   SerialExecutor serial;
   for (const std::string_view cache : {"f32", "f16", "q8_0"}) {
     auto session = model.open({.seqs = 3, .context = 80, .step_tokens = 80},

@@ -1,12 +1,14 @@
 // The template engine: what Jinja2 renders, where errors are, whose text is whose, and limits.
 #include <tenon/text/jinja/template.hpp>
 
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "catch.hpp"
 #include "jinja_cases.hpp"
+#include "sanitized.hpp"
 
 namespace {
 
@@ -252,6 +254,51 @@ TEST_CASE("a hostile template ends in an error") {
   CHECK(small.steps == 5'000'000);
   small.output_bytes = 10;
   CHECK(has(problem("01234567890", {}, small).what, "10 bytes of output"));
+}
+
+// Every step may be small and what it looks at large: time is bounded by bytes as well.
+TEST_CASE("a template of few nodes cannot work for long") {
+  const auto ends = [](const std::string& source) {
+    INFO(source);
+    const std::clock_t start = std::clock();
+    const std::string what = problem(source).what;
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    CHECK(has(what, "at most"));
+#if defined(__OPTIMIZE__) && !defined(TENON_SANITIZED)
+    CHECK(seconds < 5);
+#else
+    static_cast<void>(seconds);
+#endif
+  };
+  // Forty lists, each of which holds the one before it twice.
+  const std::string shared =
+      "{% set ns = namespace(a=['x']) %}{% for i in range(40) %}{% set ns.a = [ns.a, ns.a] %}"
+      "{% endfor %}";
+  for (const char* use :
+       {"{{ ns.a }}", "{{ ns.a ~ 'x' }}", "{{ ns.a|tojson }}", "{{ ns.a|tojson(indent=2) }}",
+        "{{ ns.a == ns.a }}", "{{ ns.a != ns.a }}", "{{ ns.a < ns.a }}", "{{ ns.a in [ns.a] }}",
+        "{{ [ns.a].count(ns.a) }}", "{{ [ns.a, ns.a]|max }}", "{{ [ns.a, ns.a]|sort }}",
+        "{{ ns.a is eq(ns.a) }}", "{{ '%s' % [ns.a] }}", "{{ '{}'.format(ns.a) }}",
+        "{{ [ns.a]|join }}", "{{ ns.a|upper }}", "{{ ns.a is lower }}"})
+    ends(shared + use);
+  CHECK(render(shared + "{{ 'x'[ns.a] }}").empty());
+
+  const std::string text = "{% set t = 'a' * 4000000 %}{% set u = 'a' * 4000000 %}";
+  for (const char* use :
+       {"t|length", "t|count", "t.find('ab')", "'ab' in t", "t.count('b')", "t|upper", "t.strip()",
+        "t|trim", "t[3999999]", "t == u", "t < u", "t is lower", "t.islower()", "t.startswith('b')",
+        "t.removeprefix('a')|length", "t|int", "t|wordcount", "t.split('b')|length"})
+    ends(text + "{% for i in range(99999) %}{% if " + use + " %}{% endif %}{% endfor %}");
+  ends(text +
+       "{% set ns = namespace(kept=[]) %}{% for i in range(9999) %}"
+       "{% set ns.kept = [ns.kept, t.upper()] %}{% endfor %}");
+  ends(
+      "{% set d = {'a': 1, 'b': 2} %}{% set ns = namespace(kept=[]) %}{% for i in range(99999) %}"
+      "{% for j in range(99) %}{% set ns.kept = [ns.kept, d.copy()] %}{% endfor %}{% endfor %}");
+  for (const char* use : {"t.find('a' * 2000000 ~ 'b')", "('a' * 2000000 ~ 'b') in t",
+                          "t.count('a' * 2000000 ~ 'b')", "t.replace('a' * 2000000 ~ 'b', '')",
+                          "t.split('a' * 2000000 ~ 'b')", "t.strip('b' * 100000 ~ 'a')"})
+    ends(text + "{{ (" + use + ")|length }}");
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 // and folds it into the softmax states of a block of queries. Layouts (contiguous, ring, paged) and
 // element formats end where a tile's rows are loaded; masks and score hooks are values.
 #include <algorithm>
+#include <bit>
 #include <type_traits>
 
 #include "../cache/row_cache.hpp"
 #include "../core/batch.hpp"
+#include "../core/cost_counter.hpp"
 #include "../kernels/cpu.hpp"
 #include "mask.hpp"
 #include "plane_reader.hpp"
@@ -72,10 +74,6 @@ struct QueryBlock {
   int token_of(Dim i) const { return static_cast<int>(i % each() / heads); }
   Dim head_of(Dim i) const { return head + i / each() * heads + i % heads; }
 };
-
-// Query vectors that share the loading of each tile; no result depends on their number.
-inline constexpr Dim block_vectors = 64;
-inline constexpr int block_tokens = 16;
 
 // How a step is cut into blocks: as many key/value heads as a block has vectors for, so that rows
 // are read as they lie, but blocks enough for all workers, for which groups are cut up too.
@@ -211,6 +209,12 @@ class AttentionBlock {
     }
     if constexpr (!RowCache<C>) locate(walk, tile);
     const bool shared = shape_.value_plane == 0;
+    if constexpr (counts_cost && RowCache<C>) {
+      const Dim rows = tile.keys.high - tile.keys.low;
+      CostCounter::add(CostPart::attention, 0,
+                       rows * (part_of(walk.keys.row_bytes(), block) +
+                               (shared ? 0 : part_of(walk.values.row_bytes(), block))));
+    }
     for (Dim k = 0; k < block.kv_heads; ++k) {
       const Heads keys = heads_of(walk.keys, tile, next, 0, block, k, shape_.key_dim);
       score(block, keys, tile, k);
@@ -218,6 +222,12 @@ class AttentionBlock {
           shared ? keys : heads_of(walk.values, tile, next, 1, block, k, shape_.value_dim);
       fold_head(block, tile, k, values);
     }
+  }
+
+  // Of the bytes of a row, those of the block's key/value heads.
+  Dim part_of(Dim bytes, const QueryBlock& block) const {
+    const Dim end = block.kv_head + block.kv_heads;
+    return bytes * end / shape_.kv_heads - bytes * block.kv_head / shape_.kv_heads;
   }
 
   // One head's rows of a tile, what to fetch meanwhile, and the leaves for them.
@@ -273,6 +283,10 @@ class AttentionBlock {
                     const Heads& values) const {
     const AttentionOps& ops = cpu_.attention();
     const SoftmaxStates& state = scratch_.segment;
+    if constexpr (counts_cost) {
+      const Dim pairs = n * Dim{std::popcount(keep)};
+      CostCounter::add(CostPart::attention, 2 * pairs * (shape_.key_dim + shape_.value_dim), 0);
+    }
     for (int i = at; i < at + n; ++i) {
       float* scores = scratch_.scores + i * key_tile;
       if constexpr (ChangesLogits<S>) {
@@ -306,15 +320,14 @@ void attend(Cpu& cpu, const C& cache, int slot, const Step& step, MatView<const 
             MatView<float> outputs, const AttentionShape& shape, float scale, const M& mask,
             const S& score) {
   const auto frame = cpu.workspace().frame();
-  const Dim floats =
-      round_up(detail::AttentionScratch::floats(shape, detail::block_vectors), Dim{16});
+  const Dim floats = round_up(detail::AttentionScratch::floats(shape, block_vectors), Dim{16});
   float* memory = cpu.workspace().template take<float>(floats * cpu.threads());
   if (cpu.measuring()) return;
   if constexpr (ScalesQueries<S>) scale = score.scale(scale);
   const float factor = scale;
   cpu.parallel(shape.heads * step.tokens * 4096, [&](Worker worker) {
     const auto scratch =
-        detail::AttentionScratch::at(memory + floats * worker.index, shape, detail::block_vectors);
+        detail::AttentionScratch::at(memory + floats * worker.index, shape, block_vectors);
     const auto blocking = detail::Blocking::of(shape, step, worker.count);
     int item = 0;
     for (const SeqStep& seq : step.seqs) {

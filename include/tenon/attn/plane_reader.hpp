@@ -30,6 +30,8 @@ class PlaneReader {
     if (sixteens || codec_.elements == TileElements::f32) elements_ = codec_.elements;
   }
 
+  // Bytes of a row in all its heads.
+  Dim row_bytes() const { return stride_; }
   // Rows that locate() finds, or else those that load() makes.
   TileElements elements(bool located) const { return located ? elements_ : TileElements::f32; }
 

@@ -3,12 +3,12 @@
 // until one of them writes, and no sequence holds more than it uses, up to one page.
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <vector>
 
 #include "../core/memory.hpp"
 #include "block_pool.hpp"
 #include "row_cache.hpp"
+#include "row_planes.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -28,24 +28,15 @@ class Paged {
       : tags_(tags),
         context_(limits.context),
         table_length_(static_cast<std::size_t>(pages_for(limits.context))),
-        memory_(row_memory(slots, limits, tags)),
+        planes_(slots, tags, rows_in(limits)),
         tables_(table_memory(limits)),
         pool_(pages_of(limits)),
-        held_(static_cast<std::size_t>(limits.seqs), 0) {
-    std::size_t at = 0;
-    for (const RowSpec& slot : slots) {
-      Slot& placed = slots_.emplace_back();
-      for (std::size_t p = 0; p < 2; ++p) {
-        placed.offset[p] = at;
-        placed.stride[p] = plane_row_bytes<Formats>(slot.widths[p], tags[p]);
-        at += plane_bytes(placed.stride[p], limits);
-      }
-    }
-  }
+        held_(static_cast<std::size_t>(limits.seqs), 0) {}
   // Rows and block tables, ceil(rows / PageRows) x (PageRows x row bytes + 4) for each sequence.
   static std::size_t bytes(std::span<const RowSpec> slots, const Limits& limits,
                            const PlaneTags& tags) {
-    return checked_add(row_memory(slots, limits, tags), table_memory(limits));
+    return checked_add(RowPlanes<Formats>::bytes(slots, tags, rows_in(limits)),
+                       table_memory(limits));
   }
 
   const PlaneTags& tags() const { return tags_; }
@@ -59,15 +50,13 @@ class Paged {
   }
   bool recalls(SeqId, int) const { return true; }
   std::byte* row(SeqId seq, int slot, int plane, int row) {
-    return memory_.data() + offset(seq, slot, plane, row);
+    return planes_.row(slot, plane, place(seq, row));
   }
   const std::byte* row(SeqId seq, int slot, int plane, int row) const {
-    return memory_.data() + offset(seq, slot, plane, row);
+    return planes_.row(slot, plane, place(seq, row));
   }
   int contiguous_from(int row) const { return PageRows - row % PageRows; }
-  std::size_t row_stride(int slot, int plane) const {
-    return slots_[static_cast<std::size_t>(slot)].stride[static_cast<std::size_t>(plane)];
-  }
+  std::size_t row_stride(int slot, int plane) const { return planes_.stride(slot, plane); }
   // `to` is an empty sequence; it shares the pages of the first `rows` rows.
   void fork(SeqId from, SeqId to, int rows) {
     release(to);
@@ -99,13 +88,7 @@ class Paged {
     for (int done = 0; done < count;) {
       const int run =
           (std::min)({count - done, contiguous_from(from + done), contiguous_from(to + done)});
-      for (int slot = 0; slot < static_cast<int>(slots_.size()); ++slot) {
-        for (int plane = 0; plane < 2; ++plane) {
-          const std::size_t n = row_stride(slot, plane) * static_cast<std::size_t>(run);
-          if (n == 0) continue;
-          std::memmove(row(seq, slot, plane, to + done), row(seq, slot, plane, from + done), n);
-        }
-      }
+      planes_.move(place(seq, from + done), place(seq, to + done), static_cast<std::size_t>(run));
       done += run;
     }
     return true;
@@ -120,9 +103,6 @@ class Paged {
   }
 
  private:
-  struct Slot {
-    std::array<std::size_t, 2> offset{}, stride{};  // bytes
-  };
   static std::size_t index(SeqId seq) { return tenon::index(seq); }
   static int pages_for(int rows) { return rows / PageRows + (rows % PageRows != 0 ? 1 : 0); }
   static std::int32_t pages_of(const Limits& limits) {
@@ -136,33 +116,22 @@ class Paged {
     }
     return static_cast<std::int32_t>(pages);
   }
-  // [slot][plane][page][row]: one slot's consecutive pages lie next to each other.
-  static std::size_t plane_bytes(std::size_t stride, const Limits& limits) {
-    const std::size_t rows = checked_multiply(static_cast<std::size_t>(pages_of(limits)), PageRows);
-    return round_up(checked_multiply(stride, rows), cache_line);
-  }
-  static std::size_t row_memory(std::span<const RowSpec> slots, const Limits& limits,
-                                const PlaneTags& tags) {
-    std::size_t total = 0;
-    for (const RowSpec& slot : slots) {
-      for (std::size_t p = 0; p < 2; ++p) {
-        const std::size_t stride = plane_row_bytes<Formats>(slot.widths[p], tags[p]);
-        total = checked_add(total, plane_bytes(stride, limits));
-      }
-    }
-    return total;
+  // Of a plane, page after page.
+  static auto rows_in(const Limits& limits) {
+    return [rows = checked_multiply(static_cast<std::size_t>(pages_of(limits)), PageRows)](
+               const RowSpec&) { return rows; };
   }
   static std::size_t table_memory(const Limits& limits) {
     const std::size_t entries = checked_multiply(
         static_cast<std::size_t>(pages_for(limits.context)), static_cast<std::size_t>(limits.seqs));
     return checked_multiply(entries, sizeof(std::int32_t));
   }
-  std::size_t offset(SeqId seq, int slot, int plane, int row) const {
-    const Slot& at = slots_[static_cast<std::size_t>(slot)];
-    const auto p = static_cast<std::size_t>(plane);
+  static std::size_t first_row(std::int32_t page) {
+    return static_cast<std::size_t>(page) * PageRows;
+  }
+  std::size_t place(SeqId seq, int row) const {
     const auto r = static_cast<std::size_t>(row);
-    const auto page = static_cast<std::size_t>(pages(seq)[r / PageRows]);
-    return at.offset[p] + (page * PageRows + r % PageRows) * at.stride[p];
+    return first_row(pages(seq)[r / PageRows]) + r % PageRows;
   }
   const std::int32_t* pages(SeqId seq) const {
     return reinterpret_cast<const std::int32_t*>(tables_.data()) + index(seq) * table_length_;
@@ -180,30 +149,18 @@ class Paged {
       const std::int32_t shared = page(seq, i);
       if (pool_.references(shared) == 1) continue;
       page(seq, i) = pool_.take();
-      copy_page(shared, page(seq, i), i == from || rows == PageRows ? rows : 0);
+      const int kept = i == from || rows == PageRows ? rows : 0;
+      planes_.move(first_row(shared), first_row(page(seq, i)), static_cast<std::size_t>(kept));
       pool_.give_back(shared);
     }
     for (; held < to; ++held) page(seq, held) = pool_.take();
     return true;
   }
-  void copy_page(std::int32_t from, std::int32_t to, int rows) {
-    for (const Slot& slot : slots_) {
-      for (std::size_t p = 0; p < 2; ++p) {
-        const std::size_t n = slot.stride[p] * static_cast<std::size_t>(rows);
-        if (n == 0) continue;
-        std::byte* base = memory_.data() + slot.offset[p];
-        const std::size_t page_bytes = slot.stride[p] * PageRows;
-        std::memcpy(base + static_cast<std::size_t>(to) * page_bytes,
-                    base + static_cast<std::size_t>(from) * page_bytes, n);
-      }
-    }
-  }
 
   PlaneTags tags_;
   int context_;
   std::size_t table_length_;
-  std::vector<Slot> slots_;
-  AlignedBuffer memory_;
+  RowPlanes<Formats> planes_;
   AlignedBuffer tables_;  // [seqs, table_length] page numbers
   BlockPool pool_;
   std::vector<std::int32_t> held_;  // [seqs] entries of its table in use

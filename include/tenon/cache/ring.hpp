@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "../core/memory.hpp"
 #include "row_cache.hpp"
+#include "row_planes.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -23,32 +23,18 @@ class Ring {
       : tags_(tags),
         context_(limits.context),
         rollback_(limits.rollback),
-        memory_(bytes(slots, limits, tags)) {
-    std::size_t at = 0;
+        planes_(slots, tags, rows_in(limits)) {
     for (const RowSpec& slot : slots) {
-      Slot& placed = slots_.emplace_back();
       const Layout layout = layout_of(slot, limits);
       const auto same = std::find(layouts_.begin(), layouts_.end(), layout);
-      placed.layout = static_cast<std::size_t>(same - layouts_.begin());
+      slot_layouts_.push_back(static_cast<std::size_t>(same - layouts_.begin()));
       if (same == layouts_.end()) layouts_.push_back(layout);
-      for (std::size_t p = 0; p < 2; ++p) {
-        placed.offset[p] = at;
-        placed.stride[p] = plane_row_bytes<Formats>(slot.widths[p], tags[p]);
-        at += plane_bytes(placed.stride[p], layout, limits);
-      }
     }
     lost_.assign(layouts_.size() * static_cast<std::size_t>(limits.seqs), 0);
   }
   static std::size_t bytes(std::span<const RowSpec> slots, const Limits& limits,
                            const PlaneTags& tags) {
-    std::size_t total = 0;
-    for (const RowSpec& slot : slots) {
-      for (std::size_t p = 0; p < 2; ++p) {
-        const std::size_t stride = plane_row_bytes<Formats>(slot.widths[p], tags[p]);
-        total = checked_add(total, plane_bytes(stride, layout_of(slot, limits), limits));
-      }
-    }
-    return total;
+    return RowPlanes<Formats>::bytes(slots, tags, rows_in(limits));
   }
 
   const PlaneTags& tags() const { return tags_; }
@@ -78,10 +64,10 @@ class Ring {
     return true;
   }
   std::byte* row(SeqId seq, int slot, int plane, int row) {
-    return memory_.data() + offset(seq, slot, plane, row);
+    return planes_.row(slot, plane, place(seq, slot, row));
   }
   const std::byte* row(SeqId seq, int slot, int plane, int row) const {
-    return memory_.data() + offset(seq, slot, plane, row);
+    return planes_.row(slot, plane, place(seq, slot, row));
   }
   // In every slot.
   int contiguous_from(int row) const {
@@ -91,9 +77,7 @@ class Ring {
     }
     return run;
   }
-  std::size_t row_stride(int slot, int plane) const {
-    return slots_[static_cast<std::size_t>(slot)].stride[static_cast<std::size_t>(plane)];
-  }
+  std::size_t row_stride(int slot, int plane) const { return planes_.stride(slot, plane); }
   void truncate(SeqId seq, int, int keep) {
     for (std::size_t i = 0; i < layouts_.size(); ++i) {
       lost(seq, i) = (std::min)(lost(seq, i), keep);
@@ -138,10 +122,6 @@ class Ring {
       return reach == 0 ? first : (std::max)(first, row - reach + 1);
     }
   };
-  struct Slot {
-    std::array<std::size_t, 2> offset{}, stride{};
-    std::size_t layout = 0;
-  };
   static Layout layout_of(const RowSpec& slot, const Limits& limits) {
     // One row of the context is left for the ring, so that it has a size.
     const int first = (std::min)(slot.first, limits.context - 1);
@@ -150,19 +130,16 @@ class Ring {
     const auto wanted = std::int64_t{slot.reach} - 1 + limits.step_tokens + limits.rollback;
     return {first, static_cast<int>((std::min)(wanted, std::int64_t{most})), slot.reach};
   }
-  static std::size_t plane_bytes(std::size_t stride, const Layout& layout, const Limits& limits) {
-    const std::size_t rows = checked_multiply(layout.rows(), static_cast<std::size_t>(limits.seqs));
-    return round_up(checked_multiply(stride, rows), cache_line);
+  static auto rows_in(const Limits& limits) {
+    return [&limits](const RowSpec& slot) {
+      return checked_multiply(layout_of(slot, limits).rows(),
+                              static_cast<std::size_t>(limits.seqs));
+    };
   }
-  std::size_t layout_index(int slot) const { return slots_[static_cast<std::size_t>(slot)].layout; }
-  std::size_t offset(SeqId seq, int slot, int plane, int row) const {
-    const Slot& at = slots_[static_cast<std::size_t>(slot)];
-    const Layout& layout = layouts_[at.layout];
-    const auto p = static_cast<std::size_t>(plane);
-    const std::size_t each = layout.rows();
-    const std::size_t index =
-        tenon::index(seq) * each + static_cast<std::size_t>(layout.place(row));
-    return at.offset[p] + index * at.stride[p];
+  std::size_t layout_index(int slot) const { return slot_layouts_[static_cast<std::size_t>(slot)]; }
+  std::size_t place(SeqId seq, int slot, int row) const {
+    const Layout& layout = layouts_[layout_index(slot)];
+    return index(seq) * layout.rows() + static_cast<std::size_t>(layout.place(row));
   }
   // Rows [first, lost) of a sequence are not there any more.
   int& lost(SeqId seq, std::size_t layout) {
@@ -177,10 +154,10 @@ class Ring {
 
   PlaneTags tags_;
   int context_, rollback_;
-  std::vector<Layout> layouts_;  // the distinct ones
-  std::vector<Slot> slots_;
-  std::vector<int> lost_;  // [seqs, layouts]
-  AlignedBuffer memory_;
+  std::vector<Layout> layouts_;            // the distinct ones
+  std::vector<std::size_t> slot_layouts_;  // [slots]
+  std::vector<int> lost_;                  // [seqs, layouts]
+  RowPlanes<Formats> planes_;
 };
 
 }  // namespace tenon::inline TENON_ABI

@@ -35,9 +35,8 @@ concept RowReader = requires(const C k, SeqId seq, int n) {
 // formats are of the list `Formats`, named by tags when the store is made; keys and values may
 // differ. One that can drop rows in the middle of a sequence says `static constexpr bool shifts =
 // true` and has
-//   bool unshare(SeqId, int from, int rows)       makes rows [from, rows) this sequence's own, to
-//   be
-//                                                 written; false, and nothing changed, when full
+//   bool unshare(SeqId, int from, int rows)   makes rows [from, rows) its own, to be written;
+//                                             false, and nothing changed, when full
 //   bool move_rows(SeqId, int from, int to, int count)   to <= from; true after unshare()
 template <class C>
 concept RowCache = requires(C c, const C k, std::span<const RowSpec> slots, const Limits& limits,
@@ -94,6 +93,12 @@ consteval bool explain_row_cache() {
       },
       "tenon: a row cache must provide reserve, recalls, forks, truncate and release (see "
       "RowCache)");
+  if constexpr (requires { requires C::forks; }) {
+    static_assert(
+        requires(C c, SeqId seq, int n) { c.fork(seq, seq, n); },
+        "tenon: a row cache whose `forks` is true must provide `void fork(SeqId from, SeqId to, "
+        "int rows)`, which gives `to`, an empty sequence, the first `rows` rows of `from`");
+  }
   return true;
 }
 

@@ -17,7 +17,11 @@
 
 // An inline function compiled twice under two sets of -m flags is one symbol with two bodies; the
 // linker keeps either. Naming the flags in the namespace turns that into a link error.
-#if defined(__AVX512VNNI__)
+// So does TENON_COUNT_COST, which changes functions (cost_counter.hpp); what counts is compiled
+// under one set of flags.
+#if defined(TENON_COUNT_COST)
+#define TENON_ABI v0_counting
+#elif defined(__AVX512VNNI__)
 #define TENON_ABI v0_avx512vnni
 #elif defined(__AVX512F__)
 #define TENON_ABI v0_avx512

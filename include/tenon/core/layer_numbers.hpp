@@ -23,10 +23,14 @@ struct MixerNumbers {
   Values values{};      // every new token is multiplied with all of the matrices
   Dim pair_flops = 0;   // of one new token and one key, all heads: its score and its weighted sum
   Dim activations = 0;  // values of queries and outputs for one new token
+  Dim key_queries = 1;  // query heads that read the same keys
   // The same attention after keys and values are written out of the cached rows, for steps of more
   // than `expand_above` new tokens (0: never): what writing one row out takes, what a pair takes
   // then, and the matrices that new tokens are no longer multiplied with.
   Dim expand_above = 0, expand_flops = 0, expanded_pair_flops = 0, expanded_matrices = 0;
+  // Of these matrices, values that are kept a second time, transposed. A format of blocks cannot
+  // be: the copy is then of floats.
+  Dim transposed_copy = 0;
   // State of a fixed size for each sequence, read and written by every step (recurrent layers).
   Dim state_values = 0;
   Dim state_flops = 0;  // of one new token
@@ -68,6 +72,7 @@ constexpr MixerNumbers attention_numbers(Dim width, Dim heads, Dim kv_heads, Dim
   n.values.matrices = exact_product(width, exact_sum(2 * q, kv));
   n.pair_flops = exact_product(4, q);
   n.activations = 2 * q;
+  n.key_queries = heads / kv_heads;
   return n;
 }
 
@@ -88,6 +93,7 @@ constexpr MixerNumbers latent_numbers(Dim width, Dim heads, Dim kv_rank, Dim rop
   n.values.vectors = q_rank + (owns ? kv_rank : 0);
   n.pair_flops = exact_product(2, heads, 2 * kv_rank + rope_dim);
   n.activations = exact_product(heads, 2 * kv_rank + rope_dim);
+  n.key_queries = heads;
   n.expand_above = expand_above;
   n.expand_flops = exact_product(2, n.expanded_matrices);
   n.expanded_pair_flops = exact_product(2, heads, expanded + rope_dim);

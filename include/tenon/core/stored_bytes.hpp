@@ -75,6 +75,7 @@ class StoredBytes {
   void done(std::size_t first, std::size_t count) const {
     if (maker_ != nullptr) maker_->done(first_ + first, count);
   }
+  // Bytes [first, first + to.size()) in `to`, wherever they come from.
   void copy(std::size_t first, std::span<std::byte> to) const {
     const auto from = read(first, to);
     if (from.data() != to.data()) std::copy(from.begin(), from.end(), to.begin());
@@ -89,6 +90,7 @@ class StoredBytes {
   const std::byte* end() const { return data() + size_; }
   const std::byte& operator[](std::size_t i) const { return data()[i]; }
   const std::byte& back() const { return data()[size_ - 1]; }
+  // A view of bytes [first, first + count), which lie within these; of made ones it makes none.
   StoredBytes subspan(std::size_t first, std::size_t count) const {
     StoredBytes part = *this;
     if (maker_ == nullptr) part.data_ += first;

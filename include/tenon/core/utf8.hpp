@@ -1,6 +1,6 @@
 #pragma once
-// UTF-8 as the Unicode Standard defines it (chapter 3, table 3-7): reading one character, checking
-// text, and replacing what is not UTF-8. Nothing here throws.
+// UTF-8 as the Unicode Standard defines it (chapter 3, table 3-7): reading and writing one
+// character, checking text, and replacing what is not UTF-8. Nothing here throws but for memory.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -65,6 +65,27 @@ constexpr bool is_utf8(std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(length));
   }
   return true;
+}
+
+// Appends the bytes of a code point, at most U+10FFFF. A surrogate gets the three bytes that it
+// would have if UTF-8 allowed it: whether it may stand there is the caller's to know.
+inline void append_utf8(std::string& out, std::uint32_t code) {
+  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (code >> shift & 0x3F)); };
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+    return;
+  }
+  if (code < 0x800) {
+    out += static_cast<char>(0xC0 | code >> 6);
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xE0 | code >> 12);
+    tail(6);
+  } else {
+    out += static_cast<char>(0xF0 | code >> 18);
+    tail(12);
+    tail(6);
+  }
+  tail(0);
 }
 
 // Turns bytes that arrive in pieces into UTF-8. A character is passed on when its last byte is

@@ -1,10 +1,8 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
 
+#include "../core/physical_memory.hpp"
 #include "measured_host.hpp"
 
 #define TENON_LEAF_FILE "../cost/peak_leaves.inl"
@@ -52,12 +50,9 @@ TENON_INLINE Hardware measured_host(Executor& team, Isa isa, std::size_t bytes) 
   host.f32 = host.bf16 = peak_flops(team, isa);
   host.int8 = host.f32 * byte_products(isa);
   host.bandwidth = host.host_link = read_bandwidth(bytes, team, isa);
-#if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  if (pages > 0 && page > 0) {
-    host.memory = static_cast<double>(pages) * static_cast<double>(page);
+  if (const std::size_t memory = physical_memory(); memory > 0) {
+    host.memory = static_cast<double>(memory);
   }
-#endif
   return host;
 }
 

@@ -38,6 +38,8 @@ struct WeightElements {
   Element matrices = elements::bf16, experts = elements::bf16, embedding = elements::bf16,
           output = elements::bf16, vectors = elements::bf16;
   static constexpr WeightElements all(Element e) { return {e, e, e, e, e}; }
+  // Of matrices that are kept transposed.
+  constexpr Element transposed() const { return matrices.block == 1 ? matrices : elements::f32; }
 };
 
 // Equal layers are one group. The order of layers does not change what they cost.
@@ -213,9 +215,12 @@ constexpr Dim state_bytes(const ModelSizes& m) {
     return exact_product(l.mixer.state_values, l.cache.state_value_bytes);
   });
 }
-// Bytes of weights and of `batch` sequences.
+// Bytes of weights, of those that a model keeps a second time, and of `batch` sequences.
 constexpr Dim resident_bytes(const ModelSizes& m, Dim batch, Dim context) {
-  return exact_sum(weight_bytes(m), exact_product(batch, cache_bytes(m, context)));
+  const Dim copies = m.sum([&](const LayerSizes& l) {
+    return m.weights.transposed().bytes_of(l.mixer.transposed_copy);
+  });
+  return exact_sum(weight_bytes(m), copies, exact_product(batch, cache_bytes(m, context)));
 }
 
 // Rows of pages that one sequence holds and does not use: at most, and on average over all lengths.

@@ -70,7 +70,7 @@ constexpr double half_throughput_batch(const Load& load) {
 // The most sequences of `context` tokens whose caches fit beside the weights; 0 when not even the
 // weights do.
 constexpr Dim largest_batch(const ModelSizes& m, Dim context, double memory) {
-  const double room = memory - static_cast<double>(weight_bytes(m));
+  const double room = memory - static_cast<double>(resident_bytes(m, 0, context));
   const Dim each = cache_bytes(m, context);
   if (room <= 0 || each == 0) return 0;
   return static_cast<Dim>(room / static_cast<double>(each));

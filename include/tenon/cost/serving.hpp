@@ -11,14 +11,16 @@ struct Iteration {
   Dim decodes = 0, context = 1;
   Dim chunk = 0, prefix = 0;
 };
-// Seconds: linear layers work on all tokens at once, attention on each sequence's own.
+// Seconds: linear layers work on all tokens at once, attention on each sequence's own. Of a chunk
+// only the `last` one of its prompt wants logits.
 constexpr double iteration_time(const ModelSizes& m, const Iteration& it, const Hardware& on,
-                                Arithmetic in = Arithmetic::bf16) {
+                                Arithmetic in = Arithmetic::bf16, bool last = true) {
   if (it.decodes + it.chunk < 1) return 0;
   const auto bound = [&](double work, double bytes) {
     return (std::max)(work / on.flops(in), bytes / on.bandwidth);
   };
-  const Step linear{1, it.decodes + it.chunk, it.decodes + it.chunk, it.decodes + 1};
+  const Step linear{1, it.decodes + it.chunk, it.decodes + it.chunk,
+                    it.decodes + (it.chunk > 0 && last ? 1 : 0)};
   const Parts<Dim> work = flops(m, linear);
   const Parts<double> bytes = traffic(m, linear);
   double seconds = bound(static_cast<double>(work.linear), bytes.linear) +
@@ -42,7 +44,8 @@ constexpr double time_to_first_token(const ModelSizes& m, Dim prompt, Dim chunk,
   }
   double seconds = queue;
   for (Dim at = cached; at < prompt; at += chunk) {
-    seconds += iteration_time(m, {decodes, context, (std::min)(chunk, prompt - at), at}, on, in);
+    seconds += iteration_time(m, {decodes, context, (std::min)(chunk, prompt - at), at}, on, in,
+                              at + chunk >= prompt);
   }
   return seconds;
 }

@@ -2,10 +2,10 @@
 // Writing GGUF checkpoints.
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <iosfwd>
 #include <span>
 
+#include "../core/executor.hpp"
 #include "../core/metadata.hpp"
 #include "tensor_source.hpp"
 
@@ -19,16 +19,10 @@ namespace tenon::inline TENON_ABI {
 // bytes.
 void write_gguf(std::ostream& out, const Metadata& metadata, std::span<const TensorInfo> tensors);
 
-// The same to a file, which is replaced whole or left as it was.
+// The same to a file, which is replaced whole or left as it was. With a team, its threads share the
+// making of tensors that are made while they are read.
 void write_gguf(const std::filesystem::path& path, const Metadata& metadata,
-                std::span<const TensorInfo> tensors);
-
-// The same for tensors that are made one after another while the file is written, so that no two of
-// them need be in memory: make(i) gives the bytes of tensors[i], whose own `data` is not looked at;
-// they stay valid until its next call.
-using MakeTensor = std::function<StoredBytes(std::size_t)>;
-void write_gguf(const std::filesystem::path& path, const Metadata& metadata,
-                std::span<const TensorInfo> tensors, const MakeTensor& make);
+                std::span<const TensorInfo> tensors, Executor* team = nullptr);
 
 }  // namespace tenon::inline TENON_ABI
 

@@ -160,19 +160,20 @@ inline void put_padding(std::ostream& out, std::uint64_t written, std::uint64_t 
 
 inline constexpr std::string_view gguf_to_write = "GGUF to write";
 
-inline void check_tensor_bytes(const TensorInfo& tensor, const StoredBytes& data) {
+inline void check_tensor_bytes(const TensorInfo& tensor) {
   const std::uint64_t bytes =
       gguf_tensor_bytes<ShapeError>(gguf_to_write, tensor.name, tensor.ggml_type, tensor.shape);
-  if (data.size() == bytes) return;
+  if (tensor.data.size() == bytes) return;
   fail<ShapeError>(gguf_to_write, ": tensor \"", printable(tensor.name), "\" ",
                    shape_text(tensor.shape), " of type ", find_ggml_type(tensor.ggml_type)->name,
-                   " must have ", bytes, " bytes, it is given ", data.size(),
+                   " must have ", bytes, " bytes, it is given ", tensor.data.size(),
                    "; pass the bytes of its shape");
 }
 
-TENON_INLINE void write_gguf_made(std::ostream& out, const Metadata& metadata,
-                                  std::span<const TensorInfo> tensors, const MakeTensor& make) {
+TENON_INLINE void write_gguf_by(std::ostream& out, const Metadata& metadata,
+                                std::span<const TensorInfo> tensors, Executor& team) {
   constexpr std::string_view origin = gguf_to_write;
+  for (const TensorInfo& tensor : tensors) check_tensor_bytes(tensor);
   const std::uint64_t alignment = gguf_alignment<RequestError>(origin, metadata);
   if (metadata.entries().size() > GgufFormat::most_keys) {
     fail<RequestError>(origin, ": the number of metadata keys must be at most ",
@@ -200,10 +201,8 @@ TENON_INLINE void write_gguf_made(std::ostream& out, const Metadata& metadata,
   out.write(header.bytes().data(), static_cast<std::streamsize>(header.bytes().size()));
   if (!tensors.empty()) put_padding(out, header.bytes().size(), alignment);
   for (std::size_t i = 0; i < tensors.size() && out; ++i) {
-    const StoredBytes data = make(i);
-    check_tensor_bytes(tensors[i], data);
-    write_bytes(out, data);
-    put_padding(out, data.size(), alignment);
+    write_bytes(out, tensors[i].data, team);
+    put_padding(out, tensors[i].data.size(), alignment);
   }
   if (!out) {
     fail<CapacityError>(origin, ": all bytes must be written, the stream refused some; ",
@@ -215,19 +214,16 @@ TENON_INLINE void write_gguf_made(std::ostream& out, const Metadata& metadata,
 
 TENON_INLINE void write_gguf(std::ostream& out, const Metadata& metadata,
                              std::span<const TensorInfo> tensors) {
-  for (const TensorInfo& tensor : tensors) detail::check_tensor_bytes(tensor, tensor.data);
-  detail::write_gguf_made(out, metadata, tensors, [&](std::size_t i) { return tensors[i].data; });
+  SerialExecutor alone;
+  detail::write_gguf_by(out, metadata, tensors, alone);
 }
 
 TENON_INLINE void write_gguf(const std::filesystem::path& path, const Metadata& metadata,
-                             std::span<const TensorInfo> tensors) {
-  replace_file(path, [&](std::ostream& out) { write_gguf(out, metadata, tensors); });
-}
-
-TENON_INLINE void write_gguf(const std::filesystem::path& path, const Metadata& metadata,
-                             std::span<const TensorInfo> tensors, const MakeTensor& make) {
-  replace_file(path,
-               [&](std::ostream& out) { detail::write_gguf_made(out, metadata, tensors, make); });
+                             std::span<const TensorInfo> tensors, Executor* team) {
+  SerialExecutor alone;
+  replace_file(path, [&](std::ostream& out) {
+    detail::write_gguf_by(out, metadata, tensors, team != nullptr ? *team : alone);
+  });
 }
 
 }  // namespace tenon::inline TENON_ABI

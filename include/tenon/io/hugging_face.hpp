@@ -28,11 +28,11 @@ class FolderReader;
 // Opening checks everything that can be known without reading weights: config.json is understood
 // whole (a key that may change the result and is not understood is a LoadError that names it), and
 // every tensor has its place. The text files are keys of the metadata too:
-//   tokenizer.huggingface.json, tokenizer.huggingface.config   tokenizer.json,
-//   tokenizer_config.json tokenizer.sentencepiece.model                              bytes of
-//   tokenizer.model tokenizer.chat_template tokenizer.ggml.bos_token_id, eos_token_id,
-//   eos_token_ids   the last: all ids that end a text tenon.huggingface.config config.json, to
-//   write it again
+// * "tokenizer.huggingface.json" is tokenizer.json, "tokenizer.huggingface.config" is
+//   tokenizer_config.json, "tokenizer.sentencepiece.model" are the bytes of tokenizer.model;
+// * "tokenizer.chat_template", "tokenizer.ggml.bos_token_id", "...eos_token_id" and
+//   "...eos_token_ids" (all ids that end a text) are set from whichever file says them;
+// * "tenon.huggingface.config" is config.json, to write it again.
 class HuggingFaceFolder final : public TensorSource {
  public:
   // Families by the model_type of config.json: llama, mistral, mixtral, qwen2, qwen3, qwen3_moe,

@@ -36,8 +36,6 @@ class JsonScanner {
   [[noreturn]] void refuse(std::string_view what) const;
 
  private:
-  unsigned hex4();
-  void escape(std::string_view what);
   void skip_number();
 
   std::string_view text_, origin_;

@@ -1,13 +1,15 @@
 #pragma once
 #include <limits>
 
+#include "../core/json_escapes.hpp"
+#include "../core/utf8.hpp"
 #include "json_scanner.hpp"
 
 namespace tenon::inline TENON_ABI {
 
 TENON_INLINE void JsonScanner::refuse(std::string_view what) const {
-  fail<LoadError>(origin_, ": the JSON header must hold ", what, " at its byte ", at_,
-                  ", it has \"", printable(text_.substr((std::min)(at_, text_.size()), 24)),
+  fail<LoadError>(origin_, ": the JSON must hold ", what, " at its byte ", at_, ", it has \"",
+                  printable(text_.substr((std::min)(at_, text_.size()), 24)),
                   "\"; the file is damaged, download or convert it again");
 }
 
@@ -44,65 +46,14 @@ TENON_INLINE std::string_view JsonScanner::string(std::string_view what) {
     if (at_ == text_.size() || static_cast<unsigned char>(text_[at_]) < 0x20) refuse(what);
     const char c = text_[at_++];
     if (c == '"') return unescaped_;
-    if (c == '\\') {
-      escape(what);
-    } else {
+    if (c != '\\') {
       unescaped_ += c;
+      continue;
     }
-  }
-}
-
-TENON_INLINE unsigned JsonScanner::hex4() {
-  unsigned value = 0;
-  for (int i = 0; i < 4; ++i) {
-    const char c = at_ < text_.size() ? text_[at_] : '\0';
-    unsigned digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<unsigned>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<unsigned>(c - 'a') + 10;
-    } else if (c >= 'A' && c <= 'F') {
-      digit = static_cast<unsigned>(c - 'A') + 10;
-    } else {
-      refuse("four hexadecimal digits");
-    }
-    value = value * 16 + digit;
-    ++at_;
-  }
-  return value;
-}
-
-TENON_INLINE void JsonScanner::escape(std::string_view what) {
-  const char c = at_ < text_.size() ? text_[at_++] : '\0';
-  constexpr std::string_view marks = "\"\\/bfnrt", bytes = "\"\\/\b\f\n\r\t";
-  if (const std::size_t i = marks.find(c); c != '\0' && i != std::string_view::npos) {
-    unescaped_ += bytes[i];
-    return;
-  }
-  if (c != 'u') refuse(what);
-  unsigned code = hex4();
-  if (code >= 0xd800 && code < 0xe000) {  // half of a pair
-    if (code >= 0xdc00 || text_.substr(at_, 2) != "\\u") refuse("the second half of a character");
-    at_ += 2;
-    const unsigned low = hex4();
-    if (low < 0xdc00 || low >= 0xe000) refuse("the second half of a character");
-    code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-  }
-  const auto put = [&](unsigned byte) { unescaped_ += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | code >> 6);
-    put(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    put(0xe0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3f));
-    put(0x80 | (code & 0x3f));
-  } else {
-    put(0xf0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3f));
-    put(0x80 | (code >> 6 & 0x3f));
-    put(0x80 | (code & 0x3f));
+    const JsonEscape escape = json_escape(text_.substr(at_));
+    at_ += escape.size;
+    if (!escape.expected.empty()) refuse(escape.expected);
+    append_utf8(unescaped_, escape.code);
   }
 }
 

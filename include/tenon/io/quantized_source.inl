@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "../quant/dense.hpp"
+#include "gguf_file_types.hpp"
 #include "quantized_source.hpp"
 #include "tensor_makers.hpp"
 
@@ -46,18 +47,6 @@ class Encoded final : public ByteMaker {
   const WeightFormat& to_;
 };
 
-// The number by which GGUF metadata name the format that most matrices have.
-inline std::uint32_t gguf_file_type(std::string_view format) {
-  constexpr std::pair<std::string_view, std::uint32_t> types[] = {
-      {"f32", 0},     {"f16", 1},    {"q4_0", 2},    {"q4_1", 3},  {"q8_0", 7},   {"q5_0", 8},
-      {"q5_1", 9},    {"q2_K", 10},  {"q3_K", 11},   {"q4_K", 14}, {"q5_K", 16},  {"q6_K", 18},
-      {"iq4_nl", 25}, {"iq3_s", 26}, {"iq4_xs", 30}, {"bf16", 32}, {"mxfp4", 38}, {"nvfp4", 39}};
-  for (const auto& [name, number] : types) {
-    if (name == format) return number;
-  }
-  return 0;
-}
-
 }  // namespace detail
 
 TENON_INLINE QuantizedSource::QuantizedSource(const TensorSource& from, const WeightFormat& to)
@@ -69,7 +58,7 @@ TENON_INLINE QuantizedSource::QuantizedSource(const TensorSource& from, const We
         "most ",
         detail::Encoded::most, ", those of ", to.name, " have ", to.block, "; use another");
   }
-  metadata_.set("general.file_type", detail::gguf_file_type(to.name));
+  metadata_.set("general.file_type", gguf_file_type(to.name));
   metadata_.set("general.quantization_version", std::uint32_t{2});
   tensors_.assign(from.tensors().begin(), from.tensors().end());
   for (TensorInfo& tensor : tensors_) {

@@ -251,22 +251,7 @@ TENON_INLINE const SafeTensor* SafeTensors::find(std::string_view name) const {
 namespace detail {
 
 inline void put_json_string(std::string& out, std::string_view text) {
-  constexpr char hex[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += hex[byte >> 4];
-      out += hex[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
+  ((out += '"') += json_escaped(text)) += '"';
 }
 
 inline void check_safetensor(const SafeTensor& tensor) {

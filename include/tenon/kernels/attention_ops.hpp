@@ -3,14 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../core/types.hpp"
+#include "../core/attention_tiles.hpp"
 #include "isa.hpp"
 
 namespace tenon::inline TENON_ABI {
-
-// Keys are folded into a softmax in tiles that start at multiples of this many rows, whatever the
-// cache's own layout: it is what makes every layout, chunking and batch give the same bits.
-inline constexpr int key_tile = 64;
 
 // Where the rows of one head lie in one tile of keys: four groups of sixteen, in each of them one
 // after another.

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "../core/cost_counter.hpp"
 #include "../core/executor.hpp"
 #include "../core/memory.hpp"
 #include "../tensor/view.hpp"
@@ -58,7 +59,15 @@ class Cpu {
     });
   }
 
+  // A vector of n floats is read: counted, where anything is.
+  void reads_vector(Dim n) const {
+    if constexpr (counts_cost) {
+      if (!workspace_.measuring()) CostCounter::add(CostPart::linear, 0, n * Dim{sizeof(float)});
+    }
+  }
+
   void rms_norm(MatView<const float> x, const float* gain, float epsilon, MatView<float> y) {
+    reads_vector(x.extent(1));
     each_row(x.extent(0), x.extent(1) * 4,
              [&](Dim row) { rows_.rms_norm(x.row(row), gain, x.extent(1), epsilon, y.row(row)); });
   }

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <span>
 
+#include "../core/cost_counter.hpp"
 #include "../core/executor.hpp"
 #include "../tensor/view.hpp"
 #include "activations.hpp"
@@ -26,6 +27,7 @@ struct LinearRows {
   const float* x = nullptr;
   QuantizedRows quantized;
   Dim tokens = 0, in = 0;
+  [[no_unique_address]] CallerCostPart counted{};
 };
 // The two arithmetics of a format; `int8` is null where the format has none.
 struct LinearLeaf {
@@ -116,6 +118,11 @@ void run_tiles(Isa isa, const LinearRows& rows, std::span<const LinearOutput<For
                         static_cast<int>((std::min)(Dim{tile_rows}, weight.out() - row)),
                         output.accumulate};
       waiting = call;
+      if constexpr (counts_cost) {
+        const Dim used = tiles[count - 1].rows;
+        CostCounter::add(rows.counted.part, 2 * used * rows.in * rows.tokens,
+                         used * static_cast<Dim>(weight.bytes_of_row()));
+      }
     }
   }
   if (count > 0) waiting(tiles, count, rows);

@@ -103,6 +103,8 @@ class PackedMatrix {
   Dim in() const { return in_; }
   Dim tiles() const { return ceil_div(out_, tile_rows); }
   std::size_t bytes() const { return bytes_; }
+  // Of one row as it lies in its tile.
+  std::size_t bytes_of_row() const { return (value_stride_ + scale_stride_) / tile_rows; }
   std::span<const std::byte> packed() const { return {data_, data_ == nullptr ? 0 : bytes_}; }
 
   // Writes the in() exactly decoded values of one row, 0 <= row < out().

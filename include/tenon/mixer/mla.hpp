@@ -135,7 +135,10 @@ struct Mla {
     const MlaDims& d = c.dims;
     MixerNumbers n =
         latent_numbers(width, c.heads, d.kv_rank, d.rope_dim, d.nope_dim, d.v_dim, c.q_rank, owns);
-    if (Spec.expand == Expand::prefill && d.nope_dim > 0) n.expand_above = d.crossover();
+    if (Spec.expand == Expand::prefill && d.nope_dim > 0) {
+      n.expand_above = d.crossover();
+      n.transposed_copy = exact_product(c.heads, d.nope_dim, d.kv_rank);
+    }
     if (!Spec.latent_norm && owns) n.values.vectors -= d.kv_rank;
     return n;
   }
@@ -327,6 +330,7 @@ struct Mla {
     const auto rows = cpu.take_matrix(x.extent(0), d.row());
     cpu.linear<Formats>(x, {weights.wkv_a.into(rows)});
     if constexpr (Spec.latent_norm) {
+      cpu.reads_vector(d.kv_rank);
       cpu.each_row(x.extent(0), d.row() * 4, [&](Dim t) {
         cpu.rows().rms_norm(rows.row(t), weights.norm.gain.data(), d.kv_rank, weights.norm.epsilon,
                             rows.row(t));

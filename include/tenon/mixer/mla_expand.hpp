@@ -4,6 +4,7 @@
 #include <array>
 
 #include "../attn/attend.hpp"
+#include "../core/cost_counter.hpp"
 #include "../kernels/linear.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -86,6 +87,11 @@ class ExpandedRows {
       codec.load(cpu_.rows(), from, dims_.kv_rank, dims_.rope_dim,
                  scratch_.keys + i * dims_.query() + dims_.nope_dim);
     }
+    if constexpr (counts_cost) {
+      CostCounter::add(CostPart::attention, 0,
+                       count * static_cast<Dim>(cache_.row_stride(slot, 0)));
+    }
+    const CountAs counted(CostPart::attention);
     const std::array<LinearOutput<WeightFormats>, 2> outputs{
         LinearOutput<WeightFormats>{&k_up_, matrix(scratch_.keys, count, dims_.query())},
         LinearOutput<WeightFormats>{&v_up_, matrix(scratch_.values, count, dims_.v_dim)}};

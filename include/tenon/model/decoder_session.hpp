@@ -305,6 +305,7 @@ class DecoderSession {
       std::copy_n(x.row(want[static_cast<std::size_t>(i)]), width, last.row(i));
     }
     D::Norm::forward(cpu, bound().norm, last, last);
+    const CountAs counted(CostPart::unembedding);
     cpu.linear<Formats>(last, {{&bound().output(), logits}});
     if (const float cap = bound().logit_cap; cap > 0) {
       cpu.each_row(wanted, logits.extent(1) * 16,

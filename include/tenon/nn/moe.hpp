@@ -209,6 +209,7 @@ struct Moe {
     const auto logits = cpu.take_matrix(tokens, experts);
     double* scratch = cpu.workspace().take<double>(tokens * route_scratch(routing));
     const float* bias = S.bias ? weights.router_bias.data() : nullptr;
+    if (S.bias) cpu.reads_vector(experts);
     cpu.linear<Formats>(x, {{&weights.router, logits, false, bias}}, Activations::f32);
     if (cpu.measuring()) return;
     const float* selection =
@@ -271,6 +272,7 @@ struct Moe {
                                  group.outputs[0] = {&weights.gate[e], part(gate, group)};
                                  group.outputs[1] = {&weights.up[e], part(up, group)};
                                  group.size = 2;
+                                 if (S.bias) cpu.reads_vector(2 * hidden);
                                }));
     cpu.each_row(rows, hidden * 32, [&](Dim row) {
       if constexpr (S.bias) {
@@ -282,6 +284,7 @@ struct Moe {
     });
     cpu.linear_groups<Formats>(gate, all_groups([&](std::size_t e, Group& group) {
                                  group.outputs[0] = {&weights.down[e], part(gathered, group)};
+                                 if (S.bias) cpu.reads_vector(width);
                                }));
     cpu.each_row(tokens, width * used * 2, [&](Dim t) {
       std::fill_n(sum.row(t), width, 0.0f);
@@ -306,6 +309,7 @@ struct Moe {
       const Dim tokens = x.extent(0), width = x.extent(1);
       const auto out = cpu.take_matrix(tokens, width);
       Shared::forward(cpu, weights.shared, x, out, false);
+      cpu.reads_vector(width);
       cpu.each_row(tokens, width * 4, [&](Dim t) {
         double dot = 0;  // products of floats are exact in double
         for (Dim i = 0; i < width; ++i) {

@@ -4,6 +4,7 @@
 #include "../core/utf8.hpp"
 #include "character_map.hpp"
 #include "escaped_bytes.hpp"
+#include "space_mark.hpp"
 #include "unicode.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -71,12 +72,10 @@ TENON_INLINE TextStep sentencepiece_normalizer(std::optional<CharacterMap> map, 
       rest.remove_prefix(size);
     }
     // By then SentencePiece has turned spaces into marks, so marks at the end go too.
-    constexpr std::string_view mark = "\xE2\x96\x81";
     while (trim && !out.empty()) {
-      const bool marked = out.size() >= mark.size() &&
-                          out.compare(out.size() - mark.size(), mark.size(), mark) == 0;
+      const bool marked = std::string_view(out).ends_with(space_mark);
       if (!marked && out.back() != ' ') break;
-      out.resize(out.size() - (marked ? mark.size() : 1));
+      out.resize(out.size() - (marked ? space_mark.size() : 1));
     }
     text = std::move(out);
   };

@@ -62,24 +62,4 @@ inline Utf8Char escaped_char(std::string_view text, std::size_t at) {
   return {0xD000u | bits(1) << 6 | bits(2), 3};
 }
 
-// Appends a code point (a surrogate as an escape).
-inline void append_utf8(std::string& out, std::uint32_t code) {
-  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (code >> shift & 0x3F)); };
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-    return;
-  }
-  if (code < 0x800) {
-    out += static_cast<char>(0xC0 | code >> 6);
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | code >> 12);
-    tail(6);
-  } else {
-    out += static_cast<char>(0xF0 | code >> 18);
-    tail(12);
-    tail(6);
-  }
-  tail(0);
-}
-
 }  // namespace tenon::inline TENON_ABI

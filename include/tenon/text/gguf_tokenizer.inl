@@ -12,6 +12,7 @@
 #include "normalizers.hpp"
 #include "pipeline.hpp"
 #include "published_splits.hpp"
+#include "space_mark.hpp"
 #include "splits.hpp"
 #include "spm.hpp"
 #include "unigram.hpp"
@@ -20,14 +21,6 @@
 namespace tenon::inline TENON_ABI {
 
 namespace detail {
-
-inline constexpr std::string_view space_mark = "\xE2\x96\x81";  // U+2581
-
-inline std::string with_spaces(std::string_view piece) {
-  std::string text(piece);
-  replace_text(std::string(space_mark), " ")(text);
-  return text;
-}
 
 inline bool stands_in_words(TokenKind kind) {
   return kind == TokenKind::normal || kind == TokenKind::unused || kind == TokenKind::user_defined;

@@ -24,6 +24,7 @@
 #include "merge.hpp"
 #include "pair_filter.hpp"
 #include "piece_splits.hpp"
+#include "space_mark.hpp"
 #include "special_matcher.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -89,8 +90,6 @@ class Spm final : public TextAlgorithm {
   }
 
  private:
-  static constexpr std::string_view mark = "\xE2\x96\x81";  // U+2581, what a space becomes
-
   // The symbols read since the last place that no merge can cross, and where ids go.
   class Run {
    public:
@@ -230,10 +229,11 @@ class Spm final : public TextAlgorithm {
       }
     }
     // A mark that merged with nothing is spelled as the space it was.
-    for (const auto& item : loose) loose_.emplace_back(item.text == mark ? " " : item.text);
-    space_ = characters_.front(mark).symbol;
+    for (const auto& item : loose) loose_.emplace_back(item.text == space_mark ? " " : item.text);
+    space_ = characters_.front(space_mark).symbol;
     const auto spelled = [&](char c) { return bytes_[static_cast<unsigned char>(c)] >= 0; };
-    if (std::all_of(mark.begin(), mark.end(), spelled)) characters_.set_front(mark, no_symbol);
+    if (std::all_of(space_mark.begin(), space_mark.end(), spelled))
+      characters_.set_front(space_mark, no_symbol);
     return loose;
   }
 
@@ -317,17 +317,6 @@ class Spm final : public TextAlgorithm {
       const CharacterTable::Front front = characters_.front(text);
       run.character(text.substr(0, front.size), front.symbol);
       text.remove_prefix(front.size);
-    }
-  }
-
-  static std::string with_spaces(std::string_view piece) {
-    std::string text;
-    while (true) {
-      const std::size_t at = piece.find(mark);
-      text += piece.substr(0, at);
-      if (at == std::string_view::npos) return text;
-      text += ' ';
-      piece.remove_prefix(at + mark.size());
     }
   }
 

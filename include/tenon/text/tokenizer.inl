@@ -1,6 +1,6 @@
 #pragma once
 #include "gguf_tokenizer.hpp"
-#include "huggingface_tokenizer.hpp"
+#include "hugging_face_tokenizer.hpp"
 #include "sentencepiece_model.hpp"
 #include "tokenizer.hpp"
 
@@ -35,7 +35,7 @@ TENON_INLINE Tokenizer Tokenizer::from(const Metadata& metadata) {
 
 TENON_INLINE LoadedTokenizer Tokenizer::load(const Metadata& metadata) {
   if (metadata.contains("tokenizer.ggml.model")) return load_gguf_tokenizer(metadata);
-  if (metadata.contains("tokenizer.huggingface.json")) return load_huggingface_tokenizer(metadata);
+  if (metadata.contains("tokenizer.huggingface.json")) return load_hugging_face_tokenizer(metadata);
   if (metadata.contains("tokenizer.sentencepiece.model"))
     return load_sentencepiece_tokenizer(metadata);
   return load_gguf_tokenizer(metadata);  // which says that the key is missing

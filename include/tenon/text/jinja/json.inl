@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "../../core/error.hpp"
+#include "../../core/json_escapes.hpp"
 #include "../../core/utf8.hpp"
 #include "value.hpp"
 
@@ -12,44 +13,6 @@ namespace tenon::inline TENON_ABI {
 namespace jinja {
 
 namespace detail {
-
-inline constexpr std::string_view hex_digits = "0123456789abcdef";
-
-inline void append_u16(std::string& out, std::uint32_t unit) {
-  out += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4) out += hex_digits[unit >> shift & 15];
-}
-
-// One stretch of one origin, escaped as in a JSON string. A character may not be cut by the edge of
-// the stretch; if it is, its bytes are copied.
-inline std::string json_escaped(std::string_view text, bool ascii) {
-  std::string out;
-  while (!text.empty()) {
-    const Utf8Char c = utf8_front(text);
-    const std::size_t bytes = c.length == 0 ? 1 : static_cast<std::size_t>(c.length);
-    if (c.length == 1 && (c.code < 0x20 || c.code == '"' || c.code == '\\')) {
-      constexpr std::string_view plain = "\"\\\n\r\t\b\f", escape = "\"\\nrtbf";
-      const std::size_t which = plain.find(static_cast<char>(c.code));
-      if (which == std::string_view::npos) {
-        append_u16(out, c.code);
-      } else {
-        out += '\\';
-        out += escape[which];
-      }
-    } else if (ascii && c.code >= 0x7F) {
-      if (c.code >= 0x10000) {
-        append_u16(out, 0xD800 + ((c.code - 0x10000) >> 10));
-        append_u16(out, 0xDC00 + ((c.code - 0x10000) & 0x3FF));
-      } else {
-        append_u16(out, c.code);
-      }
-    } else {
-      out += text.substr(0, bytes);
-    }
-    text.remove_prefix(bytes);
-  }
-  return out;
-}
 
 inline void check_level(int level) {
   if (level > most_levels) {
@@ -108,6 +71,7 @@ class JsonWriter {
   }
   void write_text(const TaggedText& text) {
     put("\"");
+    // A character is not cut by the edge of a run; if one is, its bytes are copied.
     text.for_each_run([&](std::string_view bytes, bool user) {
       // In stretches, for an escaped text may be six times as long.
       while (!bytes.empty()) {
@@ -299,18 +263,6 @@ class JsonReader {
     if (std::from_chars(first, last, x).ec != std::errc{}) wrong("the number is out of range");
     return x;
   }
-  std::uint32_t read_unit() {
-    std::uint32_t unit = 0;
-    for (int i = 0; i < 4; ++i, ++at_) {
-      const char c = peek();
-      const std::size_t digit =
-          hex_digits.find(c >= 'A' && c <= 'F' ? static_cast<char>(c + 32) : c);
-      if (digit == std::string_view::npos || at_ >= text_.size())
-        wrong("four hexadecimal digits must follow \\u");
-      unit = unit * 16 + static_cast<std::uint32_t>(digit);
-    }
-    return unit;
-  }
   std::string read_text() {
     ++at_;
     std::string out;
@@ -323,24 +275,10 @@ class JsonReader {
         out += c;
         continue;
       }
-      const char e = peek();
-      ++at_;
-      constexpr std::string_view escape = "\"\\/nrtbf", plain = "\"\\/\n\r\t\b\f";
-      if (const std::size_t which = escape.find(e); which != std::string_view::npos) {
-        out += plain[which];
-      } else if (e == 'u') {
-        std::uint32_t code = read_unit();
-        if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_, 2) == "\\u") {
-          at_ += 2;
-          const std::uint32_t low = read_unit();
-          if (low < 0xDC00 || low > 0xDFFF) wrong("half a surrogate pair");
-          code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-        }
-        if (code >= 0xD800 && code <= 0xDFFF) wrong("half a surrogate pair");
-        append_utf8(out, code);
-      } else {
-        wrong("no escape of JSON");
-      }
+      const JsonEscape escape = json_escape(text_.substr(at_));
+      at_ += escape.size;
+      if (!escape.expected.empty()) wrong(message(escape.expected, " must follow here"));
+      append_utf8(out, escape.code);
     }
   }
 

@@ -138,20 +138,6 @@ TENON_INLINE TaggedText to_text(const Value& value, Budget& budget) {
   return out;
 }
 
-TENON_INLINE void append_utf8(std::string& out, std::uint32_t code) {
-  const auto byte = [&](std::uint32_t b) { out += static_cast<char>(b); };
-  if (code < 0x80) {
-    byte(code);
-  } else if (code < 0x800) {
-    byte(0xC0 | code >> 6), byte(0x80 | (code & 63));
-  } else if (code < 0x10000) {
-    byte(0xE0 | code >> 12), byte(0x80 | (code >> 6 & 63)), byte(0x80 | (code & 63));
-  } else {
-    byte(0xF0 | code >> 18), byte(0x80 | (code >> 12 & 63));
-    byte(0x80 | (code >> 6 & 63)), byte(0x80 | (code & 63));
-  }
-}
-
 TENON_INLINE std::string real_text(double x) {
   if (std::isnan(x)) return "nan";
   if (std::isinf(x)) return x > 0 ? "inf" : "-inf";

@@ -211,8 +211,6 @@ class TextOf {
 // The shortest digits that give the number back, as Python writes them: 1.0, 1e-07, inf.
 std::string real_text(double x);
 
-// Appends the character of that code.
-void append_utf8(std::string& out, std::uint32_t code);
 // The number of characters (bytes that are no UTF-8 count one each), and the byte where character n
 // starts; n is at most the number of characters.
 std::size_t characters(std::string_view text);

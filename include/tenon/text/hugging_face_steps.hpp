@@ -8,7 +8,7 @@
 
 #include "byte_alphabet.hpp"
 #include "character_map.hpp"
-#include "huggingface_node.hpp"
+#include "hugging_face_node.hpp"
 #include "normalizers.hpp"
 #include "pipeline.hpp"
 #include "splits.hpp"

@@ -9,10 +9,10 @@ namespace tenon::inline TENON_ABI {
 // tokenizer_config.json) and, for roles the latter leaves open, "tokenizer.ggml.bos_token_id",
 // "...eos_token_id" and "...eos_token_ids". LoadError for a file that is not what it should be and
 // for every step that is not implemented, by name. Needs TENON_WITH_TEXT.
-LoadedTokenizer load_huggingface_tokenizer(const Metadata& metadata);
+LoadedTokenizer load_hugging_face_tokenizer(const Metadata& metadata);
 
 }  // namespace tenon::inline TENON_ABI
 
 #if !defined(TENON_COMPILED)
-#include "huggingface_tokenizer.inl"
+#include "hugging_face_tokenizer.inl"
 #endif
