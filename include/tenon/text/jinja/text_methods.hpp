@@ -11,6 +11,8 @@ namespace jinja {
 
 // str.isspace() of Python for one character.
 bool is_space_code(std::uint32_t code);
+// Bytes of the last character; 0 of an empty text.
+std::size_t last_character(std::string_view text);
 // Without the characters of `what` at the sides asked for; of white space when `what` is null.
 TaggedText stripped(const TaggedText& text, const TaggedText* what, bool left, bool right,
                     Budget& budget);

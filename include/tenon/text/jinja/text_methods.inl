@@ -16,20 +16,21 @@ TENON_INLINE bool is_space_code(std::uint32_t code) {
 
 namespace detail {
 
-// Bytes of the white space character that starts, or ends, the text; 0 when none does.
+// Bytes of the white space character that starts the text; 0 when none does.
 inline std::size_t space_in_front(std::string_view text) {
   const Utf8Char c = utf8_front(text);
   return c.length > 0 && is_space_code(c.code) ? static_cast<std::size_t>(c.length) : 0;
 }
-inline std::size_t last_character(std::string_view text) {
+
+}  // namespace detail
+
+TENON_INLINE std::size_t last_character(std::string_view text) {
   for (std::size_t bytes = 1; bytes <= 4 && bytes <= text.size(); ++bytes) {
     const int length = utf8_front(text.substr(text.size() - bytes)).length;
     if (length > 0 && static_cast<std::size_t>(length) == bytes) return bytes;
   }
   return text.empty() ? 0 : 1;
 }
-
-}  // namespace detail
 
 TENON_INLINE TaggedText stripped(const TaggedText& text, const TaggedText* what, bool left,
                                  bool right, Budget& budget) {
@@ -52,7 +53,7 @@ TENON_INLINE TaggedText stripped(const TaggedText& text, const TaggedText* what,
     at += bytes;
   }
   while (right && !rest.empty()) {
-    const std::size_t bytes = detail::last_character(rest);
+    const std::size_t bytes = last_character(rest);
     if (!goes(rest.substr(rest.size() - bytes))) break;
     rest.remove_suffix(bytes);
   }
@@ -159,7 +160,7 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
         at += bytes;
       }
       while (from_right && at < end) {
-        const std::size_t bytes = detail::last_character(all.substr(at, end - at));
+        const std::size_t bytes = last_character(all.substr(at, end - at));
         if (detail::space_in_front(all.substr(end - bytes, bytes)) == 0) break;
         end -= bytes;
       }
@@ -172,7 +173,7 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
       std::size_t edge = from_right ? end : at;
       if (from_right) {
         while (edge > at) {
-          const std::size_t bytes = detail::last_character(all.substr(at, edge - at));
+          const std::size_t bytes = last_character(all.substr(at, edge - at));
           if (detail::space_in_front(all.substr(edge - bytes, bytes)) > 0) break;
           edge -= bytes;
         }
