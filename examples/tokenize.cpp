@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   app.add_flag("--special", special, "control tokens in the text count as such, and are shown");
   return run_program(app, argc, argv, [&] {
     const auto file = tenon::open_checkpoint(model);
-    const auto tokenizer = tenon::Tokenizer::from(file->metadata());
+    const auto tokenizer = tokenizer_of(*file);
     if (decode) {
       std::cout << tokenizer.decode(token_list(text), {.special = special}) << '\n';
     } else {
