@@ -86,7 +86,7 @@ void print_tokenizer(const tenon::TensorSource& file) {
 
 // A check for --memory. The range of the command line's library lets nan pass.
 std::string memory_size(const std::string& text) {
-  constexpr double most = 1e6;
+  constexpr int most = 1'000'000;
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool number = error == std::errc{} && end == text.data() + text.size();

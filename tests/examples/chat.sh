@@ -71,6 +71,15 @@ for part in '/system TEXT' 'no command "/nothing"' 'file that /save wrote' 'must
 done
 [[ $(wc -l < "$work/out") == 1 ]] || complain "one answer was asked for: $(cat "$work/out")"
 
+# What /load says names the file.
+mkdir "$work/folder"
+printf '/load\n/load %s/absent\n/load %s/folder\n/load %s/half\n/load %s/no_json\n' "$work" "$work" "$work" "$work" \
+  | talk --template "$work/plain.jinja" || complain 'loads'
+for part in '/load must be followed by the name of a file' "$work/absent: must be a file" 'nothing of that name' \
+  "$work/folder: must be a file" 'it is a directory' "$work/half: a conversation must be" "$work/no_json: the text must be JSON"; do
+  says "$part" loads
+done
+
 # A context that is full.
 {
   printf 'Once upon a time\n'

@@ -74,7 +74,11 @@ inline void check_replaceable(const std::filesystem::path& target) {
 template <class Write>
 void replace_file(const std::filesystem::path& target, Write&& write) {
   detail::Replacement made(target);
-  std::forward<Write>(write)(static_cast<std::ostream&>(made.out));
+  try {
+    std::forward<Write>(write)(static_cast<std::ostream&>(made.out));
+  } catch (const CapacityError&) {
+    if (made.out) throw;  // else the disk is full, which is said below with the file's name
+  }
   made.out.close();
   if (!made.out) {
     fail<CapacityError>(made.path.string(),
