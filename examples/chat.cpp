@@ -59,11 +59,17 @@ bool terminal() {
 std::string read_file(const std::string& path) {
   constexpr std::uintmax_t most = std::uintmax_t{1} << 26;
   std::error_code error;
+  const auto status = std::filesystem::status(path, error);
   const auto bytes = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
   if (error || bytes > most || !file) {
-    tenon::fail<tenon::RequestError>(path, ": must be a file of at most ", most,
-                                     " bytes that can be read, it is not; check the name");
+    tenon::fail<tenon::RequestError>(
+        path, ": must be a file of at most ", most, " bytes that can be read, ",
+        !std::filesystem::exists(status)        ? "there is nothing of that name"
+        : std::filesystem::is_directory(status) ? "it is a directory"
+        : !error && bytes > most                ? tenon::message("it has ", bytes).c_str()
+                                                : "it cannot be read",
+        "; check the name");
   }
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -115,6 +121,20 @@ std::vector<tenon::Message> messages_of(const Value& json) {
   return messages;
 }
 
+// What /load reads. Every error names the file.
+std::vector<tenon::Message> loaded(const std::string& path) {
+  if (path.empty()) {
+    tenon::fail<tenon::RequestError>(
+        "/load must be followed by the name of a file that /save wrote, there is none");
+  }
+  const std::string text = read_file(path);
+  try {
+    return messages_of(Value::parse_json(text));
+  } catch (const tenon::RequestError& error) {
+    tenon::fail<tenon::RequestError>(path, ": ", error.what());
+  }
+}
+
 class Chat {
  public:
   Chat(const Options& o, tenon::AnySession& session, const tenon::Tokenizer& tokenizer,
@@ -163,7 +183,7 @@ class Chat {
     } else if (name == "save") {
       save(rest);
     } else if (name == "load") {
-      messages_ = messages_of(Value::parse_json(read_file(rest)));
+      messages_ = loaded(rest);
       std::cerr << messages_.size() << " messages\n";
     } else if (name == "stats") {
       print_stats();
@@ -305,7 +325,7 @@ void chat(const Options& o) {
                                      "; 0 goes on to the end of the answer");
   tenon::ThreadTeam team(o.threads);
   const auto file = tenon::open_checkpoint(o.model);
-  const auto tokenizer = tenon::Tokenizer::from(file->metadata());
+  const auto tokenizer = tokenizer_of(*file);
   auto chat_template = o.template_file.empty()
                            ? tenon::ChatTemplate::from(file->metadata(), tokenizer)
                            : tenon::ChatTemplate(read_file(o.template_file),
@@ -349,6 +369,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--ctx", o.context,
                  "tokens of context; 0: what the model was trained for, up to 8192")
+      ->check(from_to(0, most_context))
       ->capture_default_str();
   app.add_option("--cache", o.cache, "format of cached rows, or of keys/values")
       ->capture_default_str();

@@ -10,12 +10,17 @@
 #include <string>
 #include <tenon/core/error.hpp>
 #include <tenon/decode/sampling_options.hpp>
+#include <tenon/io/tensor_source.hpp>
 #include <tenon/kernels/activations.hpp>
+#include <tenon/text/tokenizer.hpp>
 
 // Parses, then runs body(). Exit code 0 after success or --help; 1, with one line on stderr, after
 // a bad option or an error.
 template <class Body>
 int run_program(CLI::App& app, int argc, char** argv, Body&& body) {
+#if defined(SIGXFSZ)
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that may not become larger
+#endif
 #if defined(SIGPIPE)
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error like another
 #endif
@@ -42,6 +47,11 @@ int run_program(CLI::App& app, int argc, char** argv, Body&& body) {
   return 1;
 }
 
+// The tokenizer of a checkpoint; errors name the file.
+inline tenon::Tokenizer tokenizer_of(const tenon::TensorSource& source) {
+  return tenon::naming_origin(source, [&] { return tenon::Tokenizer::from(source.metadata()); });
+}
+
 // --activations: what block-quantized weights are multiplied with.
 inline tenon::Activations activations_named(const std::string& name) {
   if (name == "int8") return tenon::Activations::int8;
@@ -57,6 +67,20 @@ inline std::string whole_number(const std::string& text) {
   if (error == std::errc{} && end == text.data() + text.size()) return {};
   return "must be a whole number from 0 to 18446744073709551615, it is \"" + text + "\"";
 }
+
+// A check for options that are whole numbers of that range.
+inline auto from_to(int low, int high) {
+  return [low, high](const std::string& text) -> std::string {
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc{} && end == text.data() + text.size();
+    if (whole && value >= low && value <= high) return {};
+    return tenon::message("must be a whole number from ", low, " to ", high, ", it is \"",
+                          tenon::printable(text), "\"");
+  };
+}
+// The most that --ctx and --batch may be.
+inline constexpr int most_context = 1 << 28, most_sequences = 1 << 20;
 
 // How the next token is drawn.
 inline void add_sampling(CLI::App& app, tenon::SamplingOptions& to) {

@@ -10,6 +10,7 @@
 #include <tenon/io/gguf_writer.hpp>
 #include <tenon/io/hugging_face_writer.hpp>
 #include <tenon/io/mapped_file.hpp>
+#include <tenon/io/replace_file.hpp>
 #include <tenon/text/tokenizer.hpp>
 #include <tenon/zoo/llama.hpp>
 #include <tenon/zoo/registry.hpp>
@@ -117,6 +118,7 @@ void write(const Options& o, const tenon::TensorSource& source) {
 void convert(const Options& o) {
   const auto checkpoint = tenon::open_checkpoint(o.in);
   const tenon::TensorSource& file = *checkpoint;
+  if (o.out.ends_with(".gguf")) tenon::check_replaceable(o.out);
   if (o.method.empty()) {
     if (!o.text_file.empty()) {
       tenon::fail<tenon::RequestError>(
@@ -129,7 +131,7 @@ void convert(const Options& o) {
   std::optional<Text> text;
   std::optional<tenon::MixerInputs> inputs;
   if (!o.text_file.empty()) {
-    text = read_text(o.text_file, tenon::Tokenizer::from(file.metadata()));
+    text = read_text(o.text_file, tokenizer_of(file));
     inputs = inputs_of(file, *text, team);
   }
   tenon::Conversion made = converted(o, file, inputs ? &*inputs : nullptr);

@@ -83,7 +83,7 @@ void generate(const Options& o) {
   tenon::ThreadTeam team(o.threads);
   const auto checkpoint = tenon::open_checkpoint(o.model);
   const tenon::TensorSource& file = *checkpoint;
-  const auto tokenizer = tenon::Tokenizer::from(file.metadata());
+  const auto tokenizer = tokenizer_of(file);
   tenon::BindOptions binding{.progress = progress_line(file), .verify = o.verify};
   if (!o.quantize.empty()) binding.quantize = &tenon::find_weight_format(o.quantize);
   const auto model = tenon::zoo::All::load(file, team, binding);
@@ -129,6 +129,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--ctx", o.context,
                  "tokens of context; 0: what the model was trained for, up to 4096")
+      ->check(from_to(0, most_context))
       ->capture_default_str();
   app.add_option("--cache", o.cache,
                  "format of cached rows (f32, f16, bf16, q8_0, q4_0, fp8_e4m3, fp8_e5m2), or of "

@@ -84,6 +84,17 @@ void print_tokenizer(const tenon::TensorSource& file) {
   }
 }
 
+// A check for --memory. The range of the command line's library lets nan pass.
+std::string memory_size(const std::string& text) {
+  constexpr int most = 1'000'000;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool number = error == std::errc{} && end == text.data() + text.size();
+  if (number && value >= 0 && value <= most) return {};
+  return tenon::message("must be a number from 0 to ", most, ", it is \"", tenon::printable(text),
+                        "\"");
+}
+
 struct Wanted {
   int context = 0, sequences = 1, threads = 0;
   std::string cache = "f16";
@@ -136,13 +147,15 @@ int main(int argc, char** argv) {
   CLI::App app("Shows what a model file holds and the memory it will need.", "inspect");
   app.add_option("MODEL", path, "a .gguf file or a Hugging Face folder")->required();
   app.add_option("--ctx", wanted.context, "tokens of context; 0: what the model was trained for")
+      ->check(from_to(0, most_context))
       ->capture_default_str();
   app.add_option("--batch", wanted.sequences, "sequences at once, each with that context")
+      ->check(from_to(1, most_sequences))
       ->capture_default_str();
   app.add_option("--memory", wanted.memory,
                  "GiB there are, for the longest context that fits; 0: this machine's")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(memory_size);
   app.add_option("--cache", wanted.cache, "format of cached keys and values: f32, f16 or q8_0")
       ->capture_default_str();
   app.add_option("--threads", wanted.threads, "0: as many as this process may use")

@@ -1,6 +1,7 @@
 // Stores the matrices of a model file as they lie in memory, so that it starts at once.
 #include <tenon/core/thread_team.hpp>
 #include <tenon/io/checkpoint.hpp>
+#include <tenon/io/replace_file.hpp>
 #include <tenon/model/packed_file.hpp>
 #include <tenon/zoo/registry.hpp>
 
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
   return run_program(app, argc, argv, [&] {
     tenon::ThreadTeam team(threads);
     const auto file = tenon::open_checkpoint(in);
+    tenon::check_replaceable(out);
     tenon::PackedLog log;
     static_cast<void>(tenon::zoo::All::load(*file, team, {.packed = &log}));
     tenon::write_packed(out, *file, log, team);

@@ -11,6 +11,7 @@
 #include <tenon/io/checkpoint.hpp>
 #include <tenon/io/gguf_writer.hpp>
 #include <tenon/io/importance_matrix.hpp>
+#include <tenon/io/replace_file.hpp>
 #include <tenon/io/tensor_makers.hpp>
 #include <tenon/quant/gguf_formats.hpp>
 #include <tenon/quant/importance.hpp>
@@ -175,6 +176,7 @@ void run(const Options& options) {
                                      "rounding takes away would be lost, name another one");
   }
   const auto checkpoint = tenon::open_checkpoint(options.in);
+  tenon::check_replaceable(options.out);
   const tenon::TensorSource& file = *checkpoint;
   std::optional<tenon::ImportanceMatrix> importance;
   if (!options.importance.empty()) {

@@ -52,15 +52,12 @@ inline std::string all_names() {
 
 // The tag of a format that files can be written in.
 inline int tag_of(std::string_view format) {
-  const int tag = tenon::tag_of_name<Formats>(format);
-  if (tag < 0 || lower(format).starts_with("q8_1") || lower(format) == "q8_k") {
-    tenon::fail<tenon::RequestError>(
-        "the format of a tensor must be one of f32, f16, bf16, q8_0, "
-        "q6_K, q5_K, q5_1, q5_0, q4_K, q4_1, q4_0, iq4_nl, iq4_xs, "
-        "mxfp4, nvfp4, q3_K, iq3_s, q2_K, it is \"",
-        tenon::printable(format), "\"; choose one of these");
+  if (tenon::tag_of_name<tenon::StoredFormats>(format) < 0) {
+    tenon::fail<tenon::RequestError>("the format of a tensor must be one of ",
+                                     tenon::FormatList<tenon::StoredFormats>::names(), ", it is \"",
+                                     tenon::printable(format), "\"; choose one of these");
   }
-  return tag;
+  return tenon::tag_of_name<Formats>(format);
 }
 inline std::string_view name_of(int tag) {
   return tenon::FormatList<Formats>::visit(tag,

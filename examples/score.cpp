@@ -67,7 +67,7 @@ void score(const Options& o) {
   }
   tenon::ThreadTeam team(o.threads);
   const auto file = tenon::open_checkpoint(o.model);
-  const auto tokenizer = tenon::Tokenizer::from(file->metadata());
+  const auto tokenizer = tokenizer_of(*file);
   tenon::BindOptions binding;
   if (!o.quantize.empty()) binding.quantize = &tenon::find_weight_format(o.quantize);
   const auto model = tenon::zoo::All::load(*file, team, binding);

@@ -1,5 +1,6 @@
 #include "tenon/text/chat.inl"
 #include "tenon/text/jinja/arithmetic.inl"
+#include "tenon/text/jinja/budget.inl"
 #include "tenon/text/jinja/interpreter.inl"
 #include "tenon/text/jinja/json.inl"
 #include "tenon/text/jinja/lexer.inl"

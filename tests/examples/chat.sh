@@ -78,6 +78,15 @@ printf 'Once \xff upon \xe2\x80\n\xed\xa0\x80\xc3(\n/save %s\n/reset\n/load %s\n
 iconv -f utf-8 -t utf-8 "$work/bytes" > /dev/null || complain 'what was saved is not UTF-8'
 grep -qF $'Once \xef\xbf\xbd upon \xef\xbf\xbd"' "$work/bytes" || complain "the message was saved as: $(cat "$work/bytes")"
 
+# What /load says names the file.
+mkdir "$work/folder"
+printf '/load\n/load %s/absent\n/load %s/folder\n/load %s/half\n/load %s/no_json\n' "$work" "$work" "$work" "$work" \
+  | talk --template "$work/plain.jinja" || complain 'loads'
+for part in '/load must be followed by the name of a file' "$work/absent: must be a file" 'nothing of that name' \
+  "$work/folder: must be a file" 'it is a directory' "$work/half: a conversation must be" "$work/no_json: the text must be JSON"; do
+  says "$part" loads
+done
+
 # A context that is full.
 {
   printf 'Once upon a time\n'

@@ -64,8 +64,8 @@ refuses 'seed' "$bin/generate" "$model" --seed -1
 refuses 'seed' "$bin/generate" "$model" --seed 18446744073709551616
 refuses 'threads' "$bin/generate" "$model" --threads -1
 refuses 'threads' "$bin/generate" "$model" --threads 100000
-refuses 'context' "$bin/generate" "$model" --ctx -1
-refuses 'context' "$bin/generate" "$model" --ctx 2000000000
+refuses '--ctx: must be a whole number from 0 to 268435456, it is "-1"' "$bin/generate" "$model" --ctx -1
+refuses '--ctx: must be a whole number from 0 to 268435456' "$bin/generate" "$model" --ctx 2000000000
 refuses 'ctx' "$bin/generate" "$model" --ctx 99999999999999
 refuses 'one of f16, f32, q8_0' "$bin/generate" "$model" --cache q3
 refuses 'context' "$bin/generate" "$model" --ctx 4 --prompt 'Once upon a time there was a king'
@@ -93,6 +93,21 @@ refuses 'nothing of that name' "$bin/compose_hybrid" "$work/absent.gguf"
 refuses 'sliding_window' "$bin/compose_hybrid" "$model"
 refuses 'nothing of that name' "$bin/custom_mask" "$model" "$work/absent.txt"
 refuses 'runs' "$bin/variants" "$work" "$model" --runs 0
+# What cannot be written is found before the work, and nothing of it stays.
+mkdir "$work/taken.gguf"
+for program in 'quantize q8_0' 'pack'; do
+  read -r name rest <<< "$program"
+  # shellcheck disable=SC2086
+  refuses 'folder that can be written to' "$bin/$name" "$model" "$work/absent/out.gguf" $rest
+  # shellcheck disable=SC2086
+  refuses 'it is a directory' "$bin/$name" "$model" "$work/taken.gguf" $rest
+done
+refuses 'all bytes must reach the disk' bash -c 'ulimit -f 8; exec "$@"' _ "$bin/quantize" "$model" "$work/out.gguf" q8_0 --requantize
+[[ -z $(find "$work" -name '*.part-*') ]] || complain 'a file that was not finished stays'
+for format in q8_1 q8_k; do
+  refuses 'FORMAT must be one of' "$bin/quantize" "$model" "$work/out.gguf" "$format"
+  refuses 'must be one of f32' "$bin/generate" "$model" --quantize "$format"
+done
 [[ ! -e $work/out.gguf ]] || complain 'a refused quantize left a file'
 
 # The shipped model.
@@ -129,8 +144,11 @@ gives "$alone" "$bin/score" "$model" --text-file "$work/text" --perplexity --log
 gives 'cache 409600, longest 100' bash -c '"$@" | sed -n "s/^  cache  *\([0-9]*\) bytes$/cache \1,/p; s/^longest.*: / longest /p" | tr -d "\n"' \
   - "$bin/inspect" "$model" --ctx 100 --batch 4 --memory "$("$bin/inspect" "$model" --ctx 100 --batch 4 \
   | awk '/^  all .*bytes$/ { print ($2 + 0.5) / 1073741824 }' CONVFMT=%.12g OFMT=%.12g | tail -1)"
-refuses 'memory' "$bin/inspect" "$model" --memory -1
-refuses 'Limits::seqs' "$bin/inspect" "$model" --batch 0
+for size in -1 nan inf 1e7 x; do
+  refuses "--memory: must be a number from 0 to 1000000, it is \"$size\"" "$bin/inspect" "$model" --memory "$size"
+done
+refuses '--batch: must be a whole number from 1 to 1048576, it is "0"' "$bin/inspect" "$model" --batch 0
+refuses '--ctx: must be a whole number from 0 to 268435456, it is "-1"' "$bin/inspect" "$model" --ctx -1
 "$bin/quickstart" "$model" | grep '^Once upon a time' > /dev/null || complain 'quickstart'
 "$bin/quickstart" "$model" 'One day' | grep '^One day' > /dev/null || complain 'quickstart with a prompt'
 "$bin/quantize" "$model" "$work/out.gguf" q4_0 --requantize > /dev/null && "$bin/inspect" "$work/out.gguf" > /dev/null || complain quantize

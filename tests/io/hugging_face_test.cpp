@@ -222,6 +222,22 @@ TEST_CASE("keys: understood, harmless or refused by name", "[hugging_face]") {
   CHECK(test::missing(refused("hidden_size", "24"), {"\"hidden_size\"", "whole number"}).empty());
   CHECK(test::missing(refused("hidden_size", -1), {"\"hidden_size\""}).empty());
   CHECK(test::missing(refused("rms_norm_eps", "x"), {"\"rms_norm_eps\"", "a number"}).empty());
+  // A value that no policy could use is named by its key here, not by GGUF's.
+  const double infinite_float = 1e60, no_float = 1e-60;
+  for (const double wrong : {-1.0, 1.0, infinite_float}) {
+    CHECK(test::missing(refused("rms_norm_eps", wrong),
+                        {"config.json: key \"rms_norm_eps\" must be a number in [0, 1), it is "})
+              .empty());
+  }
+  for (const double wrong : {0.0, -1.0, no_float, infinite_float}) {
+    CHECK(test::missing(refused("rope_theta", wrong),
+                        {"config.json: key \"rope_theta\" must be a positive number, it is "})
+              .empty());
+  }
+  CHECK(
+      test::missing(refused("rope_scaling", nlohmann::json{{"rope_type", "linear"}, {"factor", 0}}),
+                    {"config.json: rope_scaling: key \"factor\" must be a positive number"})
+          .empty());
   CHECK(test::missing(refused("num_hidden_layers", 1000000), {"at most 4096"}).empty());
   CHECK(test::missing(refused("num_hidden_layers", 3), {"model.layers.2.input_layernorm"}).empty());
   CHECK(test::missing(refused("num_hidden_layers", 1), {"model.layers.1.", "must have a place"})
@@ -516,7 +532,24 @@ TEST_CASE("what a folder cannot say is refused", "[hugging_face]") {
         [&] { write_hugging_face(at / "model", *open_checkpoint(file)); });
   };
   CHECK(test::missing(refused(quantized), {"it is q8_0", "dequantized"}).empty());
-  CHECK(test::missing(refused(factors), {"rope_freqs.weight"}).empty());
+  // The divisors of Llama 3's scaling are kept where its numbers can be told from them.
+  const auto scaled = open_checkpoint(factors);
+  write_hugging_face(at / "llama3", *scaled);
+  const nlohmann::json config = nlohmann::json::parse(test::read_file(at / "llama3/config.json"));
+  CHECK(config.at("rope_scaling") == nlohmann::json{{"rope_type", "llama3"},
+                                                    {"factor", 8.0},
+                                                    {"low_freq_factor", 1.0},
+                                                    {"high_freq_factor", 4.0},
+                                                    {"original_max_position_embeddings", 64}});
+  CHECK(floats(*open_checkpoint(at / "llama3"), "rope_freqs.weight") ==
+        floats(*scaled, "rope_freqs.weight"));
+  std::vector<TensorInfo> tensors(scaled->tensors().begin(), scaled->tensors().end());
+  std::vector<float> others(floats(*scaled, "rope_freqs.weight").size(), 1.5F);
+  for (TensorInfo& tensor : tensors) {
+    if (tensor.name == "rope_freqs.weight") tensor.data = std::as_bytes(std::span(others));
+  }
+  write_gguf(at / "others.gguf", scaled->metadata(), tensors);
+  CHECK(test::missing(refused(at / "others.gguf"), {"rope_freqs.weight", "type llama3"}).empty());
   CHECK_FALSE(std::filesystem::exists(at / "model"));
   const auto source = open_checkpoint(quantized);
   write_hugging_face(at / "model", *source, {.dequantize = true});

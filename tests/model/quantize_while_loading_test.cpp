@@ -105,7 +105,14 @@ TEST_CASE("a model quantized while it loads is that of a file quantized before",
 
 TEST_CASE("formats by name", "[quantize]") {
   CHECK(&find_weight_format("Q4_k") == &weight_format<Q4_K>);
-  CHECK(test::missing(test::error_of<RequestError>([] { find_weight_format("q9"); }),
-                      {"one of f32", "\"q9\""})
-            .empty());
+  // Q8_1 and Q8_K are what activations become, nothing is stored in them.
+  for (const std::string name : {"q9", "q8_1", "Q8_K"}) {
+    CHECK(test::missing(test::error_of<RequestError>([&] { find_weight_format(name); }),
+                        {"one of f32", '"' + name + '"'})
+              .empty());
+  }
+  CHECK(
+      weight_format_names() ==
+      "f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q2_K, q3_K, q4_K, q5_K, q6_K, iq4_nl, mxfp4, "
+      "iq4_xs, nvfp4, iq3_s");
 }

@@ -145,7 +145,7 @@ TEST_CASE("what is not implemented is refused by name") {
                        model + "\""));
   }
   CHECK(contains(load_error(without(good, "tokenizer.ggml.model")),
-                 "\"tokenizer.ggml.model\" is missing"));
+                 "\"tokenizer.ggml.model\"; none is there"));
   Metadata metadata = good;
   metadata.set("tokenizer.ggml.pre", "default");
   metadata.set("tokenizer.ggml.remove_extra_whitespaces", false);

@@ -42,6 +42,22 @@ class JsonConfig {
     const nlohmann::json* value = find(key);
     return value == nullptr ? otherwise : to_number(key, *value);
   }
+  // A number above 0, as a float too.
+  double positive(std::string_view key) { return above(key, number(key), 0); }
+  double positive_or(std::string_view key, double otherwise) {
+    return above(key, number_or(key, otherwise), 0);
+  }
+  // What was read for the key must be above `least` and finite, as a float too.
+  double above(std::string_view key, double value, double least) const {
+    const auto stored = static_cast<float>(value);
+    if (!(value > least && stored > 0 && std::isfinite(stored)))
+      damaged(key, least == 0 ? "a positive number" : message("a number above ", least), value);
+    return value;
+  }
+  [[noreturn]] void damaged(std::string_view key, std::string_view wanted, double found) const {
+    fail<LoadError>(origin_, ": key \"", key, "\" must be ", wanted, ", it is ", found,
+                    "; the file is damaged, download it again");
+  }
   // A whole number from 1 to 2^31 - 1.
   Dim size(std::string_view key) { return to_size(key, need(key, "a whole number")); }
   Dim size_or(std::string_view key, Dim otherwise) {

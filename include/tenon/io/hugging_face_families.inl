@@ -52,7 +52,9 @@ inline void read_common(JsonConfig& c, Family& f, const Defaults& d) {
   f.set("block_count", f.layers);
   f.set("feed_forward_length", c.size("intermediate_size"));
   f.set("attention.head_count", f.heads);
-  f.set("attention.layer_norm_rms_epsilon", c.number_or("rms_norm_eps", d.epsilon));
+  const double epsilon = c.number_or("rms_norm_eps", d.epsilon);
+  if (!(epsilon >= 0 && epsilon < 1)) c.damaged("rms_norm_eps", "a number in [0, 1)", epsilon);
+  f.set("attention.layer_norm_rms_epsilon", epsilon);
   if (!d.rope) return;
   f.set("attention.head_count_kv", f.kv_heads);
   f.set("attention.key_length", f.head_dim);
@@ -121,7 +123,7 @@ inline void read_gemma(JsonConfig& c, Family& f, std::string_view type) {
     c.wrong("query_pre_attn_scalar", message(wanted), scalar);
   }
   if (third) {
-    f.set("rope.freq_base_swa", c.number_or("rope_local_base_freq", 1e4));
+    f.set("rope.freq_base_swa", c.positive_or("rope_local_base_freq", 1e4));
     c.must_be("sliding_window_pattern", {6});
     c.must_be("_sliding_window_pattern", {6});
     c.must_be("use_bidirectional_attention", {false});
@@ -132,8 +134,8 @@ inline void read_gemma(JsonConfig& c, Family& f, std::string_view type) {
     }
   } else {
     check_layer_types(c, {"sliding_attention", "full_attention"});
-    f.set("attn_logit_softcapping", c.number_or("attn_logit_softcapping", 50));
-    f.set("final_logit_softcapping", c.number_or("final_logit_softcapping", 30));
+    f.set("attn_logit_softcapping", c.positive_or("attn_logit_softcapping", 50));
+    f.set("final_logit_softcapping", c.positive_or("final_logit_softcapping", 30));
   }
 }
 
@@ -184,7 +186,7 @@ inline void read_deepseek(JsonConfig& c, Family& f, std::string_view type) {
   f.set("expert_used_count", c.size("num_experts_per_tok"));
   f.set("expert_shared_count", c.count_or("n_shared_experts", 0));
   f.set("expert_feed_forward_length", c.size("moe_intermediate_size"));
-  f.set("expert_weights_scale", c.number_or("routed_scaling_factor", third ? 2.5 : 1.0));
+  f.set("expert_weights_scale", c.positive_or("routed_scaling_factor", third ? 2.5 : 1.0));
   f.set("expert_weights_norm", c.flag_or("norm_topk_prob", third));
   const std::string scoring = c.text_or("scoring_func", third ? "sigmoid" : "softmax");
   if (scoring != "sigmoid" && scoring != "softmax") {

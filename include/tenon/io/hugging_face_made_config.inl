@@ -113,6 +113,7 @@ class MadeConfig {
   }
   void add_scaling() {
     const std::string type = metadata_.text_or(key("rope.scaling.type"), "none");
+    if (type == "none" && source_.find("rope_freqs.weight") != nullptr) add_llama3();
     if (type == "none") return;
     auto& scaling = config_["rope_scaling"];
     scaling["rope_type"] = type;
@@ -127,6 +128,28 @@ class MadeConfig {
       scaling["attention_factor"] = number("rope.scaling.attn_factor", 1) *
                                     (factor <= 1 ? 1 : std::fma(0.1, std::log(factor), 1.0));
     }
+  }
+  // A file keeps the divisors that Llama 3's scaling makes, not the numbers it makes them of.
+  void add_llama3() {
+    const TensorInfo& tensor = *source_.find("rope_freqs.weight");
+    std::vector<float> divisors(tensor.ggml_type == 0 ? tensor.data.size() / 4 : 0);
+    for (std::size_t i = 0; i < divisors.size(); ++i) {
+      std::memcpy(&divisors[i], tensor.data.data() + 4 * i, 4);
+    }
+    const auto by = llama3_scaling_of(divisors, number("rope.freq_base", 10000));
+    if (!by) {
+      fail<RequestError>(source_.origin(),
+                         ": tensor rope_freqs.weight must hold the divisors that rope_scaling of "
+                         "type llama3 makes with low_freq_factor 1, high_freq_factor 4 and an "
+                         "original context of a power of two, it holds others, which config.json "
+                         "has no key for; keep the model as GGUF");
+    }
+    auto& scaling = config_["rope_scaling"];
+    scaling["rope_type"] = "llama3";
+    scaling["factor"] = by->factor;
+    scaling["low_freq_factor"] = by->low;
+    scaling["high_freq_factor"] = by->high;
+    scaling["original_max_position_embeddings"] = static_cast<std::int64_t>(by->original);
   }
   void add_experts(const std::string& type) {
     const bool mixtral = type == "mixtral";

@@ -1,7 +1,10 @@
 #pragma once
 // The rotations that configurations of Hugging Face checkpoints ask for, in the keys of GGUF.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,40 +40,56 @@ struct Family {
 // Llama 3's divisors of the frequencies base^(-2i / turned) [turned / 2]: those of wavelengths
 // above original / low are divided by the factor, those below original / high kept, between them
 // blended.
-inline std::vector<float> llama3_divisors(JsonConfig& scaling, double base, Dim turned) {
-  const double factor = scaling.number("factor"), low = scaling.number("low_freq_factor"),
-               high = scaling.number("high_freq_factor"),
-               original = scaling.number("original_max_position_embeddings");
-  if (!(factor > 0 && low > 0 && high > low && original > 0)) {
-    fail<LoadError>(scaling.origin(),
-                    ": factor, low_freq_factor < high_freq_factor and "
-                    "original_max_position_embeddings must be positive, they are ",
-                    factor, ", ", low, ", ", high, " and ", original,
-                    "; download the checkpoint again");
-  }
+struct Llama3Scaling {
+  double factor = 8, low = 1, high = 4, original = 8192;
+};
+inline std::vector<float> llama3_divisors(const Llama3Scaling& by, double base, Dim turned) {
   std::vector<float> divisors;
   for (Dim i = 0; i < turned / 2; ++i) {
     const double angle = std::pow(base, -2 * static_cast<double>(i) / static_cast<double>(turned));
-    const double turns = original * angle / (2 * std::numbers::pi);  // within the original context
-    double divisor = turns > high ? 1 : factor;
-    if (turns >= low && turns <= high) {
-      const double kept = (turns - low) / (high - low);
-      divisor = 1 / std::fma(1 - kept, 1 / factor, kept);
+    // Within the original context.
+    const double turns = by.original * angle / (2 * std::numbers::pi);
+    double divisor = turns > by.high ? 1 : by.factor;
+    if (turns >= by.low && turns <= by.high) {
+      const double kept = (turns - by.low) / (by.high - by.low);
+      divisor = 1 / std::fma(1 - kept, 1 / by.factor, kept);
     }
     divisors.push_back(static_cast<float>(divisor));
   }
   return divisors;
 }
+inline Llama3Scaling read_llama3(JsonConfig& scaling) {
+  const Llama3Scaling by{scaling.positive("factor"), scaling.positive("low_freq_factor"),
+                         scaling.positive("high_freq_factor"),
+                         scaling.positive("original_max_position_embeddings")};
+  if (!(by.high > by.low)) {
+    scaling.damaged("high_freq_factor", message("above low_freq_factor = ", by.low), by.high);
+  }
+  return by;
+}
+// The scaling that makes these divisors, where it has the numbers of all that were published but
+// for the factor and an original context of a power of two; else none.
+inline std::optional<Llama3Scaling> llama3_scaling_of(std::span<const float> divisors,
+                                                      double base) {
+  if (divisors.empty()) return std::nullopt;
+  constexpr double shortest = 16, longest = 1 << 24;
+  Llama3Scaling by{.factor = static_cast<double>(divisors.back())};  // of the longest wave
+  for (by.original = shortest; by.original <= longest; by.original *= 2) {
+    const auto made = llama3_divisors(by, base, static_cast<Dim>(2 * divisors.size()));
+    if (std::equal(made.begin(), made.end(), divisors.begin())) return by;
+  }
+  return std::nullopt;
+}
 
 // YaRN's numbers. `logits`: its temperature is on attention logits, as in DeepSeek's models.
 inline void read_yarn(JsonConfig& scaling, Family& f, Dim context, bool logits) {
-  const double factor = scaling.number("factor");
+  const double factor = scaling.positive("factor");
   f.set("rope.scaling.type", "yarn");
   f.set("rope.scaling.factor", factor);
   f.set("rope.scaling.original_context_length",
         scaling.size_or("original_max_position_embeddings", context));
-  f.set("rope.scaling.yarn_beta_fast", scaling.number_or("beta_fast", 32));
-  f.set("rope.scaling.yarn_beta_slow", scaling.number_or("beta_slow", 1));
+  f.set("rope.scaling.yarn_beta_fast", scaling.positive_or("beta_fast", 32));
+  f.set("rope.scaling.yarn_beta_slow", scaling.positive_or("beta_slow", 1));
   if (!scaling.flag_or("truncate", true)) f.set("rope.scaling.yarn_truncate", false);
   const double one = scaling.number_or("mscale", 0), all = scaling.number_or("mscale_all_dim", 0);
   const auto magnitude = [&](double x) {
@@ -86,7 +105,7 @@ inline void read_yarn(JsonConfig& scaling, Family& f, Dim context, bool logits) 
   }
   // What the sines and cosines are multiplied by, over what they are without being told.
   double wanted = one != 0 && all != 0 ? magnitude(one) / magnitude(all) : magnitude(1);
-  wanted = scaling.number_or("attention_factor", wanted);
+  wanted = scaling.positive_or("attention_factor", wanted);
   if (wanted != magnitude(1)) f.set("rope.scaling.attn_factor", wanted / magnitude(1));
 }
 
@@ -101,12 +120,15 @@ inline void read_longrope(JsonConfig& scaling, Family& f, Dim context, Dim origi
     if (static_cast<Dim>(factors.size()) != turned / 2) {
       scaling.wrong(key, message("a list of ", turned / 2, " numbers"), factors.size());
     }
+    for (const float divisor : factors) {
+      if (!(divisor > 0)) scaling.damaged(key, "a list of numbers above 0", divisor);
+    }
     f.vectors.emplace_back(message("rope_factors_", length, ".weight"), std::move(factors));
   }
   const double times = static_cast<double>(context) / static_cast<double>(original);
   double wanted =
       times <= 1 ? 1 : std::sqrt(1 + std::log(times) / std::log(static_cast<double>(original)));
-  wanted = scaling.number_or("attention_factor", wanted);
+  wanted = scaling.positive_or("attention_factor", wanted);
   f.set("rope.scaling.attn_factor", wanted);
 }
 
@@ -118,21 +140,21 @@ struct RopeReading {
 };
 // rope_theta and rope_scaling, or rope_parameters, which newer files have in their place.
 inline void read_rope(JsonConfig& c, Family& f, const RopeReading& r) {
-  double base = c.number_or("rope_theta", r.base);
+  double base = c.positive_or("rope_theta", r.base);
   const bool joined = c.has("rope_parameters");
   const bool scaled = joined || c.has("rope_scaling");
   if (!scaled) return f.set("rope.freq_base", base);
   JsonConfig scaling = c.object(joined ? "rope_parameters" : "rope_scaling");
-  base = scaling.number_or("rope_theta", base);
-  if (!(base > 1)) scaling.wrong("rope_theta", "above 1", base);
+  base = scaling.above("rope_theta", scaling.number_or("rope_theta", base), 1);
   f.set("rope.freq_base", base);
   const std::string old = scaling.text_or("type", scaling.has("factor") ? "" : "default");
   const std::string type = scaling.text_or("rope_type", old);
   if (type == "linear") {
     f.set("rope.scaling.type", "linear");
-    f.set("rope.scaling.factor", scaling.number("factor"));
+    f.set("rope.scaling.factor", scaling.positive("factor"));
   } else if (type == "llama3") {
-    f.vectors.emplace_back("rope_freqs.weight", llama3_divisors(scaling, base, r.turned));
+    f.vectors.emplace_back("rope_freqs.weight",
+                           llama3_divisors(read_llama3(scaling), base, r.turned));
   } else if (type == "yarn") {
     read_yarn(scaling, f, r.context, r.logits);
   } else if ((type == "longrope" || type == "su") && r.longrope) {

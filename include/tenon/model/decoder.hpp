@@ -116,22 +116,7 @@ class Decoder {
       rest.quantize = nullptr;
       return bind(QuantizedSource(source, *options.quantize), executor, rest);
     }
-    const ConfigStorage storage(source);
-    const ModelConfig config = storage.view();
-    check_plan(config);
-    check_pins(config, source.origin());
-    auto bound = std::make_shared<Bound>();
-    Loader<formats> loader(source, executor, options);
-    read(config, loader, *bound);
-    loader.refuse_unused();
-    storage.refuse_unread(source.origin());
-    loader.finish();
-    bound->rotaries = loader.take_rotaries();
-    bound->bytes = loader.bytes();
-    bound->vector_bytes = loader.vector_bytes();
-    bound->outline = options.outline;
-    bound->fingerprint = tenon::fingerprint<kinds>(config, *bound, loader.weights_checksum());
-    return Decoder(std::move(bound));
+    return naming_origin(source, [&] { return bind_named(source, executor, options); });
   }
   static Decoder bind(const TensorSource& source) {
     ThreadTeam team;
@@ -198,6 +183,25 @@ class Decoder {
   const std::shared_ptr<const Bound>& bound() const { return bound_; }
 
  private:
+  static Decoder bind_named(const TensorSource& source, Executor& executor,
+                            const BindOptions& options) {
+    const ConfigStorage storage(source);
+    const ModelConfig config = storage.view();
+    check_plan(config);
+    check_pins(config, source.origin());
+    auto bound = std::make_shared<Bound>();
+    Loader<formats> loader(source, executor, options);
+    read(config, loader, *bound);
+    loader.refuse_unused();
+    storage.refuse_unread(source.origin());
+    loader.finish();
+    bound->rotaries = loader.take_rotaries();
+    bound->bytes = loader.bytes();
+    bound->vector_bytes = loader.vector_bytes();
+    bound->outline = options.outline;
+    bound->fingerprint = tenon::fingerprint<kinds>(config, *bound, loader.weights_checksum());
+    return Decoder(std::move(bound));
+  }
   explicit Decoder(std::shared_ptr<const Bound> bound) : bound_(std::move(bound)) {}
 
   static void check_plan(const ModelConfig& config) {

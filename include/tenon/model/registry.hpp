@@ -45,6 +45,28 @@ struct Registry {
   // accepts the checkpoint's sizes; both list what there is.
   static AnyModel load(const TensorSource& source, Executor& executor,
                        const BindOptions& options = {}) {
+    return naming_origin(source, [&] { return load_named(source, executor, options); });
+  }
+  static AnyModel load(const TensorSource& source) {
+    ThreadTeam team;
+    return load(source, team);
+  }
+  // The same without the weights, from the headers alone: what it would hold (memory_plan.hpp).
+  static AnyModel outline(const TensorSource& source) {
+    SerialExecutor serial;
+    BindOptions options;
+    options.outline = true;
+    return load(source, serial, options);
+  }
+  static std::string names() {
+    std::string all;
+    ((all += message(all.empty() ? "" : ", ", Entries::architecture)), ...);
+    return all;
+  }
+
+ private:
+  static AnyModel load_named(const TensorSource& source, Executor& executor,
+                             const BindOptions& options) {
     const ConfigStorage storage(source);
     const ModelConfig config = storage.view();
     std::unique_ptr<AnyModel> model;
@@ -65,22 +87,6 @@ struct Registry {
     fail<LoadError>(source.origin(), ": the architecture must be one of ", names(), ", it is \"",
                     printable(config.architecture),
                     "\"; add an Entry for it to the program's Registry");
-  }
-  static AnyModel load(const TensorSource& source) {
-    ThreadTeam team;
-    return load(source, team);
-  }
-  // The same without the weights, from the headers alone: what it would hold (memory_plan.hpp).
-  static AnyModel outline(const TensorSource& source) {
-    SerialExecutor serial;
-    BindOptions options;
-    options.outline = true;
-    return load(source, serial, options);
-  }
-  static std::string names() {
-    std::string all;
-    ((all += message(all.empty() ? "" : ", ", Entries::architecture)), ...);
-    return all;
   }
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Every format of GGUF by its name, for programs that let their users choose.
+// Every format that weights are written in by its name, for programs that let their users choose.
 #include <string>
 #include <string_view>
 
@@ -7,7 +7,7 @@
 
 namespace tenon::inline TENON_ABI {
 
-// One of GgufFormats by its name in any case of letters. RequestError lists them.
+// One of StoredFormats by its name in any case of letters. RequestError lists them.
 const WeightFormat& find_weight_format(std::string_view name);
 // Their names, for messages and --help.
 std::string weight_format_names();

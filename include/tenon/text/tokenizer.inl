@@ -38,7 +38,11 @@ TENON_INLINE LoadedTokenizer Tokenizer::load(const Metadata& metadata) {
   if (metadata.contains("tokenizer.huggingface.json")) return load_hugging_face_tokenizer(metadata);
   if (metadata.contains("tokenizer.sentencepiece.model"))
     return load_sentencepiece_tokenizer(metadata);
-  return load_gguf_tokenizer(metadata);  // which says that the key is missing
+  fail<LoadError>(
+      "the checkpoint must have a tokenizer: a folder the file tokenizer.json or tokenizer.model, "
+      "a "
+      ".gguf file the metadata key \"tokenizer.ggml.model\"; none is there; copy the files of the "
+      "original model into the folder, or convert it with them");
 }
 
 namespace detail {

@@ -19,12 +19,13 @@ inline Value checked(bool overflows, std::int64_t n) {
 
 inline Value repeated(const Value& value, std::int64_t times, Budget& budget) {
   const std::size_t n = times > 0 ? static_cast<std::size_t>(times) : 0;
-  const std::size_t size = length(value, budget);
+  const std::size_t size = value.is_text() ? value.text().size() : value.list().size();
   const std::size_t most = budget.limits().made_bytes;
   if (value.is_text()) {
     const TaggedText& text = value.text();
-    if (n > 0 && text.size() > most / n) Budget::exceeded("bytes of values", most);
-    budget.make(text.size() * n);
+    const std::size_t bytes_of_one = size + text.runs() * Budget::bytes_of_run;
+    if (n > 0 && bytes_of_one > most / n) Budget::exceeded("bytes of values", most);
+    budget.make(bytes_of_one * n);
     TaggedText out;
     for (std::size_t i = 0; i < n && size > 0; ++i) out.append(text);
     return out;
@@ -41,9 +42,9 @@ inline Value repeated(const Value& value, std::int64_t times, Budget& budget) {
 
 TENON_INLINE Value add(const Value& a, const Value& b, Budget& budget) {
   if (a.is_text() && b.is_text()) {
-    budget.make(a.text().size() + b.text().size());
+    budget.make(a.text());
     TaggedText out = a.text();
-    out.append(b.text());
+    budget.append(out, b.text());
     return out;
   }
   const detail::Numbers two = detail::numbers(a, b);
@@ -111,10 +112,13 @@ TENON_INLINE Value floor_divide(const Value& a, const Value& b) {
 TENON_INLINE Value modulo(const Value& a, const Value& b, Budget& budget) {
   if (a.is_text()) {
     const bool several = b.is_list() && b.list().kind() == ListKind::tuple;
-    return printf_text(a.text(), several ? b.list().items() : std::vector<Value>{b}, budget);
+    if (several) return printf_text(a.text(), b.list().items(), budget);
+    return printf_text(a.text(), {b}, budget);
   }
   const detail::Numbers two = detail::divisible(a, b);
   if (!two.whole()) {
+    constexpr std::size_t steps_of_it = 16;  // by subtraction, for numbers far apart
+    budget.step(steps_of_it);
     const double rest = std::fmod(*two.x, *two.y);
     return rest != 0 && (rest < 0) != (*two.y < 0) ? rest + *two.y : rest;
   }
@@ -149,6 +153,8 @@ TENON_INLINE Value negate(const Value& a) {
 
 TENON_INLINE TaggedText printf_text(const TaggedText& format, const std::vector<Value>& arguments,
                                     Budget& budget) {
+  budget.scan(format.size());
+  budget.make(format);
   TaggedText out;
   const std::string_view text = format.view();
   std::size_t used = 0, at = 0;
@@ -171,19 +177,24 @@ TENON_INLINE TaggedText printf_text(const TaggedText& format, const std::vector<
     }
     if (used >= arguments.size()) throw ValueError{"a format must not ask for more than is given"};
     const Value& value = arguments[used++];
+    constexpr std::size_t steps_of_number = 8;
+    budget.step(steps_of_number);
     const auto x = value.as_real();
     if (kind == 's' || kind == 'r') {
-      const TaggedText part = kind == 's' ? to_text(value) : repr(value);
-      budget.make(out.size() + part.size());
-      out.append(part);
+      if (kind == 's') {
+        append_text(value, out, budget);
+      } else {
+        budget.append(out, repr(value, budget));
+      }
     } else if ((kind == 'd' || kind == 'i') && x) {
       if (!(std::fabs(*x) < 9e18)) throw ValueError{"a whole number must fit 64 bits"};
-      out.append(message(value.as_integer().value_or(static_cast<std::int64_t>(*x))), false);
+      budget.append(out, message(value.as_integer().value_or(static_cast<std::int64_t>(*x))),
+                    false);
     } else if (kind == 'f' && x) {
       char buffer[400];
       const auto last = std::to_chars(buffer, buffer + sizeof buffer, *x, std::chars_format::fixed,
                                       static_cast<int>(digits));
-      out.append(std::string_view(buffer, static_cast<std::size_t>(last.ptr - buffer)), false);
+      budget.append(out, {buffer, static_cast<std::size_t>(last.ptr - buffer)}, false);
     } else {
       throw ValueError{
           message("a format has %s, %r, %d, %i, %f and %%, or the value is of another "

@@ -19,8 +19,7 @@ TENON_INLINE Value Interpreter::call(const Value& callee, const Arguments& argum
         return call_function(object->name, arguments);
       case Object::Type::method:
         if (object->self.kind() == Value::Kind::object) {
-          constexpr std::size_t bytes_of_one = 512;
-          budget_.make(bytes_of_one);
+          budget_.make_items(arguments.values.size());
           spaces_.push_back(object->self.object());  // what changed may be the loop itself
           return call_loop(*object->self.object(), object->name, arguments);
         }
@@ -43,6 +42,8 @@ TENON_INLINE Value Interpreter::call_macro(const Object& object, const Arguments
   }
   auto scope = std::make_unique<Scope>();
   scope->outer = entry.scope;
+  constexpr std::size_t bytes_of_name = 8;
+  budget_.scan(bytes_of_name * (parameters + 1) * (arguments.named.size() + 1));
   std::size_t used = 0;
   for (std::size_t i = 0; i < parameters; ++i) {
     const std::string_view name = syntax_.name(node.names[i]);
@@ -55,7 +56,7 @@ TENON_INLINE Value Interpreter::call_macro(const Object& object, const Arguments
       scope->values.emplace_back(node.names[i], std::move(value));
     } else {
       scope->values.emplace_back(
-          node.names[i], Value::undefined(message("parameter \"", name, "\" is not given")));
+          node.names[i], undefined(message("parameter \"", name, "\" is not given"), budget_));
     }
   }
   for (const auto& [name, value] : arguments.named) {
@@ -70,6 +71,7 @@ TENON_INLINE Value Interpreter::call_macro(const Object& object, const Arguments
         message("the macro \"", object.name, "\" has no parameter of a name given to it")};
   }
   TaggedText out;
+  budget_.make(0);
   execute(node.kids.back(), *scope, out);
   leave(std::move(scope));
   return out;
@@ -77,11 +79,11 @@ TENON_INLINE Value Interpreter::call_macro(const Object& object, const Arguments
 
 TENON_INLINE Value Interpreter::call_function(std::string_view name, const Arguments& arguments) {
   if (name == "raise_exception")
-    throw Raised{std::string(to_text(arguments.need(0, "message")).view())};
+    throw Raised{std::string(TextOf(arguments.need(0, "message"), budget_)->view())};
   if (name == "strftime_now") {
     const Value& format = arguments.need(0, "format");
     if (!format.is_text()) throw ValueError{"strftime_now() needs a format"};
-    return time_text(format.text(), now());
+    return time_text(format.text(), now(), budget_);
   }
   if (name == "range") {
     std::int64_t parts[3] = {0, 0, 1};
@@ -110,8 +112,11 @@ TENON_INLINE Value Interpreter::call_function(std::string_view name, const Argum
   if (!arguments.values.empty()) {
     if (arguments.values.size() > 1 || !arguments.values[0].is_dict())
       throw ValueError{message(name, "() takes a dict and named values")};
+    budget_.make(arguments.values[0].dict().copy_bytes());
     dict = arguments.values[0].dict().copy();
   }
+  constexpr std::size_t bytes_of_entry = 256;
+  budget_.make(arguments.named.size() * bytes_of_entry);
   for (const auto& [key, value] : arguments.named) dict.set(key, value);
   if (name == "dict") return dict;
   const auto space = std::make_shared<Object>();
@@ -120,6 +125,11 @@ TENON_INLINE Value Interpreter::call_function(std::string_view name, const Argum
   budget_.make(bytes_of_one);
   spaces_.push_back(space);
   return space;
+}
+
+TENON_INLINE const std::tm& Interpreter::now() {
+  if (!now_) now_ = clock_();
+  return *now_;
 }
 
 TENON_INLINE Value Interpreter::call_loop(Object& loop, std::string_view name,

@@ -7,20 +7,28 @@
 namespace tenon::inline TENON_ABI {
 namespace jinja {
 
-// Counts a node in evaluation, and remembers the innermost one through which an error passes.
-struct Interpreter::Deeper {
-  Deeper(Interpreter& owner, const Node& node)
-      : in(owner), at(node.at), exceptions(std::uncaught_exceptions()) {
-    ++in.depth_;
+// Counts a level of recursion.
+struct Interpreter::Level {
+  explicit Level(Interpreter& owner) : in(owner) {
     in.budget_.step();
-    if (in.depth_ > in.budget_.limits().depth) {
-      --in.depth_;
+    if (in.depth_ >= in.budget_.limits().depth) {
       Budget::exceeded("levels of nodes and macros at once",
                        static_cast<std::size_t>(in.budget_.limits().depth));
     }
+    ++in.depth_;
   }
+  ~Level() { --in.depth_; }
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+
+  Interpreter& in;
+};
+
+// Counts a node in evaluation, and remembers the innermost one through which an error passes.
+struct Interpreter::Deeper {
+  Deeper(Interpreter& owner, const Node& node)
+      : in(owner), level(owner), at(node.at), exceptions(std::uncaught_exceptions()) {}
   ~Deeper() {
-    --in.depth_;
     if (in.located_ || std::uncaught_exceptions() <= exceptions) return;
     in.located_ = true;
     in.at_ = at;
@@ -29,6 +37,7 @@ struct Interpreter::Deeper {
   Deeper& operator=(const Deeper&) = delete;
 
   Interpreter& in;
+  Level level;
   std::size_t at;
   int exceptions;
 };
@@ -63,7 +72,7 @@ TENON_INLINE Value Interpreter::evaluate(int index, Scope& scope) {
     case Op::conditional:
       if (truth(kid(0))) return kid(1);
       if (node.kids[2] >= 0) return kid(2);
-      return Value::undefined("the condition of an \"if\" without \"else\" does not hold");
+      return undefined("the condition of an \"if\" without \"else\" does not hold", budget_);
     case Op::call:
       return evaluate_call(node, scope, nullptr);
     case Op::filter:
@@ -122,11 +131,8 @@ TENON_INLINE Value Interpreter::evaluate_slice(const Node& node, Scope& scope) {
 
 TENON_INLINE Value Interpreter::evaluate_concat(const Node& node, Scope& scope) {
   TaggedText out;
-  for (const int kid : node.kids) {
-    const TaggedText part = to_text(evaluate(kid, scope));
-    budget_.make(part.size());
-    out.append(part);
-  }
+  budget_.make(0);
+  for (const int kid : node.kids) append_text(evaluate(kid, scope), out, budget_);
   return out;
 }
 
@@ -135,12 +141,13 @@ TENON_INLINE Value Interpreter::evaluate_compare(const Node& node, Scope& scope)
   for (std::size_t i = 0; i < node.names.size(); ++i) {
     Value right = evaluate(node.kids[i + 1], scope);
     const std::string_view sign = syntax_.name(node.names[i]);
-    const bool holds = sign == "=="   ? equal(left, right, budget_)
-                       : sign == "!=" ? !equal(left, right, budget_)
+    const auto same = [&] { return equal(left, right, budget_); };
+    const bool holds = sign == "=="   ? same()
+                       : sign == "!=" ? !same()
                        : sign == "<"  ? less(left, right, budget_)
                        : sign == ">"  ? less(right, left, budget_)
-                       : sign == "<=" ? less(left, right, budget_) || equal(left, right, budget_)
-                       : sign == ">=" ? less(right, left, budget_) || equal(left, right, budget_)
+                       : sign == "<=" ? less(left, right, budget_) || same()
+                       : sign == ">=" ? less(right, left, budget_) || same()
                        : sign == "in" ? contains(right, left, budget_)
                                       : !contains(right, left, budget_);
     if (!holds) return false;
@@ -155,6 +162,9 @@ TENON_INLINE Value Interpreter::evaluate_sequence(const Node& node, Scope& scope
     Dict dict;
     for (std::size_t i = 0; i + 1 < node.kids.size(); i += 2) {
       Value key = evaluate(node.kids[i], scope);
+      constexpr std::size_t bytes_of_entry = 160;
+      charge_key(key, budget_);
+      budget_.extend(bytes_of_entry);
       dict.set(std::move(key), evaluate(node.kids[i + 1], scope));
     }
     return dict;
@@ -181,6 +191,7 @@ TENON_INLINE Arguments Interpreter::evaluate_arguments(const Node& node, Scope& 
 
 TENON_INLINE Value Interpreter::lookup(int name, Scope& scope) {
   for (Scope* s = &scope; s != nullptr; s = s->outer) {
+    budget_.scan(1 + s->values.size());
     for (const auto& [key, value] : s->values) {
       if (key == name) return value;
     }
@@ -189,41 +200,50 @@ TENON_INLINE Value Interpreter::lookup(int name, Scope& scope) {
 }
 
 TENON_INLINE Value Interpreter::global(std::string_view name) {
+  budget_.scan(variables_.size());
   for (const auto& [key, value] : variables_) {
     if (key == name) return value;
   }
   constexpr std::string_view functions[] = {"range", "dict", "namespace", "raise_exception",
                                             "strftime_now"};
   for (const std::string_view function : functions) {
-    if (function != name) continue;
-    const auto object = std::make_shared<Object>();
-    object->type = Object::Type::function;
-    object->name = name;
-    return object;
+    if (function == name) return object_of(Object::Type::function, name);
   }
-  return Value::undefined(message('"', name, "\" is undefined"));
+  return undefined(message('"', name, "\" is undefined"), budget_);
+}
+
+TENON_INLINE Value Interpreter::object_of(Object::Type type, std::string_view name, Value self) {
+  budget_.make(sizeof(Object) + name.size());
+  const auto object = std::make_shared<Object>();
+  object->type = type;
+  object->name = name;
+  object->self = std::move(self);
+  return object;
 }
 
 TENON_INLINE Value Interpreter::attribute(const Value& value, std::string_view name) {
   if (value.is_undefined()) throw ValueError{value.why_undefined()};
   const auto none = [&] {
-    return Value::undefined(
-        message(type_name(value), " has no attribute \"", printable(name), '"'));
+    return undefined(message(type_name(value), " has no attribute \"", printable(name), '"'),
+                     budget_);
   };
   if (name.starts_with('_')) return none();
   if (value.kind() == Value::Kind::object) {
     const Object& object = *value.object();
     if (object.type == Object::Type::loop) return loop_field(value, name);
-    if (object.type == Object::Type::macro && name == "name") return object.name;
+    if (object.type == Object::Type::macro && name == "name") {
+      budget_.make(object.name.size());
+      return object.name;
+    }
     if (object.type != Object::Type::space) return none();
     const Value* field = object.fields.find(name);
     return field != nullptr ? *field : none();
   }
-  Value method = find_method(value, name);
-  if (method.is_undefined() && value.is_dict()) {
+  if (has_method(value, name)) return object_of(Object::Type::method, name, value);
+  if (value.is_dict()) {
     if (const Value* found = value.dict().find(name)) return *found;
   }
-  return method;
+  return undefined(why_no_attribute(value, name), budget_);
 }
 
 TENON_INLINE Value Interpreter::loop_field(const Value& value, std::string_view name) {
@@ -241,17 +261,11 @@ TENON_INLINE Value Interpreter::loop_field(const Value& value, std::string_view 
   if (name == "depth") return loop.depth;
   if (name == "depth0") return loop.depth - 1;
   if (name == "previtem")
-    return i > 0 ? items[loop.index - 1] : Value::undefined("there is no previous item");
+    return i > 0 ? items[loop.index - 1] : undefined("there is no previous item", budget_);
   if (name == "nextitem")
-    return i + 1 < n ? items[loop.index + 1] : Value::undefined("there is no next item");
-  if (name == "cycle" || name == "changed") {
-    const auto method = std::make_shared<Object>();
-    method->type = Object::Type::method;
-    method->name = name;
-    method->self = value;
-    return method;
-  }
-  return Value::undefined(message("a loop has no field \"", printable(name), '"'));
+    return i + 1 < n ? items[loop.index + 1] : undefined("there is no next item", budget_);
+  if (name == "cycle" || name == "changed") return object_of(Object::Type::method, name, value);
+  return undefined(message("a loop has no field \"", printable(name), '"'), budget_);
 }
 
 TENON_INLINE Value Interpreter::evaluate_call(const Node& node, Scope& scope, const Value* caller) {
@@ -263,19 +277,17 @@ TENON_INLINE Value Interpreter::evaluate_call(const Node& node, Scope& scope, co
 
 TENON_INLINE Value Interpreter::filter(std::string_view name, const Value& input,
                                        const Arguments& arguments) {
+  const Level level(*this);  // a filter may apply another one
   const Filter found = find_filter(name);
   if (found == nullptr) throw ValueError{message("there is no filter \"", printable(name), '"')};
-  if (input.is_text()) budget_.look(input.text().size());
-  Value result = found(*this, input, arguments);
-  if (result.is_text()) budget_.make(result.text().size());
-  return result;
+  return found(*this, input, arguments);
 }
 
 TENON_INLINE bool Interpreter::test(std::string_view name, const Value& input,
                                     const Arguments& arguments) {
+  budget_.step();
   const Test found = find_test(name);
   if (found == nullptr) throw ValueError{message("there is no test \"", printable(name), '"')};
-  if (input.is_text()) budget_.look(input.text().size());
   return found(*this, input, arguments);
 }
 

@@ -31,7 +31,7 @@ inline Value filter_tojson(In in, Of of, With with) {
     style.item_separator = text_of(two[0], "a separator").view();
     style.key_separator = text_of(two[1], "a separator").view();
   }
-  return write_json(of, style);
+  return write_json(of, style, in.budget());
 }
 inline Value filter_indent(In in, Of of, With with) {
   const Value* width = with.find(0, "width");
@@ -46,11 +46,11 @@ inline Value filter_indent(In in, Of of, With with) {
   TaggedText out;
   bool is_first = true;
   const std::vector<Value> lines = lines_of(text_of(of, "what is indented"), true, in.budget());
+  in.budget().make(0);
   for (const Value& line : lines) {
     const bool empty = stripped(line.text(), nullptr, true, false, in.budget()).empty();
-    if ((is_first ? first : true) && (blank || !empty)) out.append(space);
-    out.append(line.text());
-    in.budget().make(space.size() + line.text().size());
+    if ((is_first ? first : true) && (blank || !empty)) in.budget().append(out, space);
+    in.budget().append(out, line.text());
     is_first = false;
   }
   return out;
@@ -62,6 +62,7 @@ inline Value filter_int(In in, Of of, With with) {
   double x = 0;
   if (of.is_text()) {
     const TaggedText text = stripped(of.text(), nullptr, true, true, in.budget());
+    in.budget().scan(text.size() * 4);
     const std::string_view digits = text.view();
     std::int64_t n = 0;
     const char* last = digits.data() + digits.size();
@@ -84,6 +85,7 @@ inline Value filter_float(In in, Of of, With with) {
   if (of.is_undefined()) throw ValueError{of.why_undefined()};
   if (of.is_text()) {
     const TaggedText text = stripped(of.text(), nullptr, true, true, in.budget());
+    in.budget().scan(text.size() * 4);
     double x = 0;
     const char* last = text.view().data() + text.size();
     if (const auto [end, error] = std::from_chars(text.view().data(), last, x);
@@ -111,7 +113,7 @@ inline Value filter_abs(In, Of of, With) {
   return std::fabs(of.real());
 }
 inline Value filter_escape(In in, Of of, With) {
-  TaggedText text = to_text(of);
+  TaggedText text = to_text(of, in.budget());
   constexpr std::string_view from[] = {"&", ">", "<", "'", "\""};
   constexpr std::string_view to[] = {"&amp;", "&gt;", "&lt;", "&#39;", "&#34;"};
   for (std::size_t i = 0; i < std::size(from); ++i) {
@@ -120,10 +122,35 @@ inline Value filter_escape(In in, Of of, With) {
   }
   return text;
 }
+inline Value filter_length(In in, Of of, With) {
+  return static_cast<std::int64_t>(length(of, in.budget()));
+}
+inline Value cased(In in, Of of, Case how) {
+  return in_case(*TextOf(of, in.budget()), how, in.budget());
+}
+inline Value filter_replace(In in, Of of, With with) {
+  Budget& budget = in.budget();
+  const std::int64_t most = integer_of(with.find(2, "count"), -1, "count");
+  const TextOf from(with.need(0, "old"), budget), to(with.need(1, "new"), budget);
+  return replaced(*TextOf(of, budget), from->view(), *to, most, budget);
+}
+inline Value filter_string(In in, Of of, With) {
+  if (of.is_text()) return of;
+  return to_text(of, in.budget());
+}
+inline Value filter_trim(In in, Of of, With with) {
+  const Value* what = with.find(0, "chars");
+  const bool given = what != nullptr && !what->is_none();
+  const TaggedText* characters = given ? &text_of(*what, "chars") : nullptr;
+  return stripped(*TextOf(of, in.budget()), characters, true, true, in.budget());
+}
+inline Value filter_wordcount(In in, Of of, With) {
+  const auto words = split(*TextOf(of, in.budget()), nullptr, -1, false, in.budget());
+  return static_cast<std::int64_t>(words.size());
+}
 inline Value filter_from_json(In in, Of of, With) {
   const TaggedText& text = text_of(of, "JSON");
-  in.budget().make(text.size() * sizeof(Value));
-  return read_json(text);
+  return read_json(text, in.budget());
 }
 
 struct FilterEntry {
@@ -133,16 +160,13 @@ struct FilterEntry {
 inline constexpr FilterEntry filters[] = {
     {"abs", filter_abs},
     {"batch", filter_batch},
-    {"capitalize", [](In, Of of, With) -> Value { return in_case(to_text(of), Case::capital); }},
+    {"capitalize", [](In in, Of of, With) { return cased(in, of, Case::capital); }},
     {"center",
      [](In in, Of of, With with) -> Value {
        const std::int64_t width = integer_of(with.find(0, "width"), 80, "width");
-       return padded(to_text(of), width, "center", TaggedText(" "), in.budget());
+       return padded(*TextOf(of, in.budget()), width, "center", TaggedText(" "), in.budget());
      }},
-    {"count",
-     [](In in, Of of, With) -> Value {
-       return static_cast<std::int64_t>(length(of, in.budget()));
-     }},
+    {"count", filter_length},
     {"d", filter_default},
     {"default", filter_default},
     {"dictsort", filter_dictsort},
@@ -161,48 +185,31 @@ inline constexpr FilterEntry filters[] = {
     {"items", filter_items},
     {"join", filter_join},
     {"last", [](In in, Of of, With) -> Value { return edge(in, of, false); }},
-    {"length",
-     [](In in, Of of, With) -> Value {
-       return static_cast<std::int64_t>(length(of, in.budget()));
-     }},
+    {"length", filter_length},
     {"list", [](In in, Of of, With) -> Value { return List(iterate(of, in.budget())); }},
-    {"lower", [](In, Of of, With) -> Value { return in_case(to_text(of), Case::lower); }},
+    {"lower", [](In in, Of of, With) { return cased(in, of, Case::lower); }},
     {"map", filter_map},
     {"max", [](In in, Of of, With with) -> Value { return extreme(in, of, with, true); }},
     {"min", [](In in, Of of, With with) -> Value { return extreme(in, of, with, false); }},
     {"reject", [](In in, Of of, With with) -> Value { return chosen(in, of, with, false, false); }},
     {"rejectattr",
      [](In in, Of of, With with) -> Value { return chosen(in, of, with, false, true); }},
-    {"replace",
-     [](In in, Of of, With with) -> Value {
-       const std::int64_t most = integer_of(with.find(2, "count"), -1, "count");
-       return replaced(to_text(of), to_text(with.need(0, "old")).view(),
-                       to_text(with.need(1, "new")), most, in.budget());
-     }},
+    {"replace", filter_replace},
     {"reverse", filter_reverse},
     {"round", filter_round},
-    {"safe", [](In, Of of, With) -> Value { return to_text(of); }},
+    {"safe", filter_string},
     {"select", [](In in, Of of, With with) -> Value { return chosen(in, of, with, true, false); }},
     {"selectattr",
      [](In in, Of of, With with) -> Value { return chosen(in, of, with, true, true); }},
     {"sort", filter_sort},
-    {"string", [](In, Of of, With) -> Value { return to_text(of); }},
+    {"string", filter_string},
     {"sum", filter_sum},
-    {"title", [](In, Of of, With) -> Value { return in_case(to_text(of), Case::title); }},
+    {"title", [](In in, Of of, With) { return cased(in, of, Case::title); }},
     {"tojson", filter_tojson},
-    {"trim",
-     [](In in, Of of, With with) -> Value {
-       const Value* what = with.find(0, "chars");
-       const bool given = what != nullptr && !what->is_none();
-       return stripped(to_text(of), given ? &text_of(*what, "chars") : nullptr, true, true,
-                       in.budget());
-     }},
+    {"trim", filter_trim},
     {"unique", filter_unique},
-    {"upper", [](In, Of of, With) -> Value { return in_case(to_text(of), Case::upper); }},
-    {"wordcount",
-     [](In in, Of of, With) -> Value {
-       return static_cast<std::int64_t>(split(to_text(of), nullptr, -1, false, in.budget()).size());
-     }},
+    {"upper", [](In in, Of of, With) { return cased(in, of, Case::upper); }},
+    {"wordcount", filter_wordcount},
 };
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,13 +73,15 @@ class Interpreter {
   Value filter(std::string_view name, const Value& input, const Arguments& arguments);
   bool test(std::string_view name, const Value& input, const Arguments& arguments);
   Value attribute(const Value& value, std::string_view name);
-  std::tm now() const { return clock_(); }
+  // The time when it was first asked for.
+  const std::tm& now();
 
  private:
   enum class Flow { normal, break_loop, continue_loop };
   struct Raised {
     std::string reason;
   };
+  struct Level;
   struct Deeper;
 
   Flow execute(int node, Scope& scope, TaggedText& out);
@@ -105,13 +108,17 @@ class Interpreter {
   Value call(const Value& callee, const Arguments& arguments);
   Value call_macro(const Object& object, const Arguments& arguments);
   Value call_function(std::string_view name, const Arguments& arguments);
+  Value object_of(Object::Type type, std::string_view name, Value self = {});
   Value call_loop(Object& loop, std::string_view name, const Arguments& arguments);
   Value loop_field(const Value& loop, std::string_view name);
+
+  static constexpr std::size_t most_input = std::size_t{1} << 22;  // that adds to the budget
 
   const Source& source_;
   const Syntax& syntax_;
   Budget budget_;
   Clock clock_;
+  std::optional<std::tm> now_;
   int loop_name_ = -1, caller_name_ = -1;
   int depth_ = 0;
   std::size_t at_ = 0;  // of the innermost node where an error was seen first
@@ -128,13 +135,14 @@ using Filter = Value (*)(Interpreter&, const Value& input, const Arguments&);
 using Test = bool (*)(Interpreter&, const Value& input, const Arguments&);
 Filter find_filter(std::string_view name);
 Test find_test(std::string_view name);
-// The method of a text or a dict as a value to call; undefined when there is none, or when it would
-// change its object.
-Value find_method(const Value& self, std::string_view name);
+// Whether a text, dict or list has that method; none would change its object.
+bool has_method(const Value& self, std::string_view name);
+// Why there is no attribute of that name.
+std::string why_no_attribute(const Value& self, std::string_view name);
 Value call_method(Interpreter& interpreter, const Value& self, std::string_view name,
                   const Arguments& arguments);
 // strftime in the C locale. ValueError for a code that is not known.
-TaggedText time_text(const TaggedText& format, const std::tm& time);
+TaggedText time_text(const TaggedText& format, const std::tm& time, Budget& budget);
 
 }  // namespace jinja
 }  // namespace tenon::inline TENON_ABI

@@ -8,6 +8,30 @@
 namespace tenon::inline TENON_ABI {
 namespace jinja {
 
+namespace detail {
+
+// Takes the bytes of a value from `left`, until nothing is left; each value is a few at least.
+inline void count_input(const Value& value, std::size_t& left, int level = 0) {
+  constexpr std::size_t least = 16;
+  const std::size_t bytes = value.is_text() ? value.text().size() + least : least;
+  left -= (std::min)(left, bytes);
+  if (level > most_levels) return;
+  if (value.is_list()) {
+    for (const Value& item : value.list().items()) {
+      if (left == 0) return;
+      count_input(item, left, level + 1);
+    }
+  } else if (value.is_dict()) {
+    for (const auto& [key, item] : value.dict().entries()) {
+      if (left == 0) return;
+      count_input(key, left, level + 1);
+      count_input(item, left, level + 1);
+    }
+  }
+}
+
+}  // namespace detail
+
 TENON_INLINE Interpreter::Interpreter(const Source& source, const Syntax& syntax,
                                       const Limits& limits, Clock clock)
     : source_(source), syntax_(syntax), budget_(limits), clock_(std::move(clock)) {
@@ -29,6 +53,9 @@ TENON_INLINE Interpreter::~Interpreter() {
 }
 
 TENON_INLINE TaggedText Interpreter::run(const Dict& variables) {
+  std::size_t left = most_input;
+  for (const auto& [key, value] : variables.entries()) detail::count_input(value, left);
+  budget_.grow(most_input - left);
   for (const auto& [key, value] : variables.entries()) {
     if (key.is_text()) variables_.emplace_back(std::string(key.text().view()), value);
   }
@@ -62,13 +89,7 @@ TENON_INLINE void Interpreter::leave(std::unique_ptr<Scope> scope) {
 }
 
 TENON_INLINE void Interpreter::emit(const Value& value, TaggedText& out) {
-  const std::size_t before = out.size();
-  if (value.is_text()) {
-    out.append(value.text());
-  } else {
-    out.append(to_text(value));
-  }
-  budget_.make(out.size() - before);
+  append_text(value, out, budget_);
   if (out.size() > budget_.limits().output_bytes)
     Budget::exceeded("bytes of output", budget_.limits().output_bytes);
 }
@@ -145,6 +166,7 @@ TENON_INLINE Interpreter::Flow Interpreter::execute_loop(const Node& node, Scope
 
   const auto loop = std::make_shared<Object>();
   loop->type = Object::Type::loop;
+  budget_.make(sizeof(Object));
   loop->items = std::make_shared<const List>(std::move(items));
   const std::vector<Value>& all = loop->items->items();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -193,6 +215,7 @@ TENON_INLINE TaggedText Interpreter::captured(int body, Scope& scope) {
   auto inner = std::make_unique<Scope>();
   inner->outer = &scope;
   TaggedText text;
+  budget_.make(0);
   execute(body, *inner, text);
   leave(std::move(inner));
   return text;
@@ -228,6 +251,7 @@ TENON_INLINE void Interpreter::assign(int target, const Value& value, Scope& sco
     }
     space.object()->fields.set(syntax_.name(node.names[1]), value);
   } else {
+    budget_.scan(scope.values.size());
     for (auto& [name, old] : scope.values) {
       if (name != node.name) continue;
       old = value;

@@ -22,7 +22,7 @@ inline void check_level(int level) {
 
 class JsonWriter {
  public:
-  explicit JsonWriter(const JsonStyle& style) : style_(style) {
+  JsonWriter(const JsonStyle& style, Budget& budget) : style_(style), budget_(budget) {
     const bool lines = style.indent >= 0;
     item_ = !style.item_separator.empty() ? style.item_separator : lines ? "," : ", ";
     key_ = !style.key_separator.empty() ? style.key_separator : ": ";
@@ -31,7 +31,7 @@ class JsonWriter {
 
   void write(const Value& value, int level) {
     check_level(level);
-    check_written(out_.size());
+    budget_.step();
     switch (value.kind()) {
       case Value::Kind::none:
         return put("null");
@@ -57,7 +57,7 @@ class JsonWriter {
   }
 
  private:
-  void put(std::string_view text) { out_.append(text, false); }
+  void put(std::string_view text, bool user = false) { budget_.append(out_, text, user); }
   static std::string number(double x) {
     if (std::isnan(x)) return "NaN";
     if (std::isinf(x)) return x > 0 ? "Infinity" : "-Infinity";
@@ -73,7 +73,12 @@ class JsonWriter {
     put("\"");
     // A character is not cut by the edge of a run; if one is, its bytes are copied.
     text.for_each_run([&](std::string_view bytes, bool user) {
-      out_.append(json_escaped(bytes, style_.ensure_ascii), user);
+      // In stretches, for an escaped text may be six times as long.
+      while (!bytes.empty()) {
+        const std::size_t size = whole_characters(bytes);
+        put(json_escaped(bytes.substr(0, size), style_.ensure_ascii), user);
+        bytes.remove_prefix(size);
+      }
     });
     put("\"");
   }
@@ -90,13 +95,16 @@ class JsonWriter {
     put("]");
   }
   void write_dict(const Dict& dict, int level) {
+    budget_.step(dict.size());
     std::vector<const Dict::Entry*> entries;
     for (const Dict::Entry& entry : dict.entries()) entries.push_back(&entry);
     if (style_.sort_keys) {
       for (const Dict::Entry* entry : entries) {
         if (!entry->first.is_text()) throw ValueError{"keys must be text to be sorted"};
       }
-      std::sort(entries.begin(), entries.end(), [](const Dict::Entry* a, const Dict::Entry* b) {
+      std::sort(entries.begin(), entries.end(), [&](const Dict::Entry* a, const Dict::Entry* b) {
+        budget_.step();
+        budget_.scan((std::min)(a->first.text().size(), b->first.text().size()));
         return a->first.text().view() < b->first.text().view();
       });
     }
@@ -120,14 +128,28 @@ class JsonWriter {
     put("}");
   }
 
+  // At most 4 KB of the text, and no part of a character unless it is no UTF-8.
+  static std::size_t whole_characters(std::string_view text) {
+    constexpr std::size_t most = 4096;
+    if (text.size() <= most) return text.size();
+    const auto inside = [&](std::size_t at) {
+      return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+    };
+    std::size_t size = most;
+    while (size > most - 3 && inside(size)) --size;
+    return inside(size) ? most : size;
+  }
+
   const JsonStyle& style_;
+  Budget& budget_;
   std::string item_, key_;
   TaggedText out_;
 };
 
 class JsonReader {
  public:
-  JsonReader(std::string_view text, bool user) : text_(text), user_(user) {}
+  JsonReader(std::string_view text, bool user, Budget& budget)
+      : text_(text), user_(user), budget_(budget) {}
 
   Value whole() {
     Value value = read(0);
@@ -161,6 +183,7 @@ class JsonReader {
 
   Value read(int level) {
     check_level(level);
+    budget_.make(sizeof(Value));
     space();
     switch (peek()) {
       case '{':
@@ -168,7 +191,7 @@ class JsonReader {
       case '[':
         return read_list(level);
       case '"':
-        return TaggedText(read_text(), user_);
+        return made_text();
       default:
         break;
     }
@@ -184,12 +207,18 @@ class JsonReader {
     do {
       space();
       if (peek() != '"') wrong("a key in quotes must follow here");
-      Value key = TaggedText(read_text(), user_);
+      Value key = made_text();
+      budget_.make(key.text().size() + sizeof(Dict::Entry));
       expect(':');
       dict.set(std::move(key), read(level + 1));
     } while (skip(','));
     expect('}');
     return dict;
+  }
+  Value made_text() {
+    std::string text = read_text();
+    budget_.make(text.size());
+    return TaggedText(std::move(text), user_);
   }
   Value read_list(int level) {
     ++at_;
@@ -255,19 +284,22 @@ class JsonReader {
 
   std::string_view text_;
   bool user_;
+  Budget& budget_;
   std::size_t at_ = 0;
 };
 
 }  // namespace detail
 
-TENON_INLINE TaggedText write_json(const Value& value, const JsonStyle& style) {
-  detail::JsonWriter writer(style);
+TENON_INLINE TaggedText write_json(const Value& value, const JsonStyle& style, Budget& budget) {
+  detail::JsonWriter writer(style, budget);
+  budget.make(0);
   writer.write(value, 0);
   return writer.take();
 }
 
-TENON_INLINE Value read_json(const TaggedText& text) {
-  return detail::JsonReader(text.view(), text.any_user()).whole();
+TENON_INLINE Value read_json(const TaggedText& text, Budget& budget) {
+  budget.scan(text.size() * 2);
+  return detail::JsonReader(text.view(), text.any_user(), budget).whole();
 }
 
 }  // namespace jinja

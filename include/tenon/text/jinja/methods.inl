@@ -32,51 +32,61 @@ inline std::int64_t integer_of(const Value* value, std::int64_t fallback, std::s
   throw ValueError{message(what, " must be a whole number, it is ", type_name(*value))};
 }
 
-inline bool has_affix(const TaggedText& text, const Value& affix, bool front) {
+inline bool has_affix(const TaggedText& text, const Value& affix, bool front, Budget& budget) {
   if (affix.is_list()) {
     for (const Value& one : affix.list().items()) {
-      if (!one.is_list() && has_affix(text, one, front)) return true;
+      budget.step();
+      if (!one.is_list() && has_affix(text, one, front, budget)) return true;
     }
     return false;
   }
   const std::string_view part = text_of(affix, "what it starts or ends with").view();
+  budget.scan((std::min)(part.size(), text.size()));
   return front ? text.view().starts_with(part) : text.view().ends_with(part);
 }
 
-inline bool all_characters(std::string_view text, std::string_view kind) {
+inline bool all_characters(std::string_view text, std::string_view kind, Budget& budget) {
+  budget.read(text.size());
+  const bool spaces = kind == "isspace", cases = kind == "islower" || kind == "isupper";
+  const bool digits = kind == "isdigit" || kind == "isalnum";
+  const bool letters = kind == "isalpha" || kind == "isalnum";
   bool any = false;
   for (; !text.empty(); text.remove_prefix(character_bytes(text))) {
     const char c = text[0];
     const bool digit = c >= '0' && c <= '9', lower = c >= 'a' && c <= 'z';
     const bool upper = c >= 'A' && c <= 'Z', other = static_cast<unsigned char>(c) >= 0x80;
-    if (kind == "isspace"   ? is_space_code(utf8_front(text).code)
-        : kind == "isdigit" ? digit
-        : kind == "isalpha" ? lower || upper || other
-        : kind == "isalnum" ? digit || lower || upper || other
-        : kind == "islower" ? !upper
-                            : !lower) {
-      any = any || (kind == "islower" ? lower : kind == "isupper" ? upper : true);
-    } else {
-      return false;
+    if (cases) {
+      if (kind == "islower" ? upper : lower) return false;
+      any = any || lower || upper;
+      continue;
     }
+    any = true;
+    const bool fits = spaces ? is_space_code(utf8_front(text).code)
+                             : (digits && digit) || (letters && (lower || upper || other));
+    if (!fits) return false;
   }
   return any;
 }
 
-inline std::int64_t count_of(std::string_view text, std::string_view part) {
+inline std::int64_t count_of(std::string_view text, std::string_view part, Budget& budget) {
+  if (part.empty()) budget.read(text.size());
   if (part.empty()) return static_cast<std::int64_t>(characters(text)) + 1;
   std::int64_t n = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++n;
+  for (std::size_t at = 0; (at = find_part(text, part, at, budget)) != text.npos; at += part.size())
+    ++n;
   return n;
 }
 
 inline Value padded(const TaggedText& text, std::int64_t width, std::string_view name,
                     const TaggedText& fill, Budget& budget) {
+  budget.read(text.size());
+  budget.make(text);
   const auto size = static_cast<std::int64_t>(characters(text.view()));
   if (width <= size) return text;
   if (fill.size() != 1) throw ValueError{"what fills must be one character"};
   const auto count = static_cast<std::size_t>(width - size);
-  budget.make(count);
+  budget.extend(count);
+  budget.extend(2 * Budget::bytes_of_run);
   const std::size_t left = name == "rjust" || name == "zfill" ? count
                            : name == "center"                 ? count / 2
                                                               : 0;
@@ -100,9 +110,10 @@ inline Value call_text_method(Interpreter& in, const TaggedText& text, std::stri
     const Value* value = given.find(place, called);
     return value == nullptr || value->is_none() ? nullptr : &text_of(*value, called);
   };
+  Budget& budget = in.budget();
   if (name != "format") given.only(3, {"sep", "maxsplit", "keepends", "count"});
   if (name == "strip" || name == "lstrip" || name == "rstrip")
-    return stripped(text, optional(0, "chars"), name != "rstrip", name != "lstrip", in.budget());
+    return stripped(text, optional(0, "chars"), name != "rstrip", name != "lstrip", budget);
   if (name == "split" || name == "rsplit") {
     const std::int64_t most = integer_of(given.find(1, "maxsplit"), -1, "maxsplit");
     return List(split(text, optional(0, "sep"), most, name == "rsplit", in.budget()));
@@ -111,39 +122,38 @@ inline Value call_text_method(Interpreter& in, const TaggedText& text, std::stri
     const Value* keep = given.find(0, "keepends");
     return List(lines_of(text, keep != nullptr && truth(*keep), in.budget()));
   }
-  if (name == "startswith") return has_affix(text, given.need(0, "prefix"), true);
-  if (name == "endswith") return has_affix(text, given.need(0, "suffix"), false);
+  if (name == "startswith") return has_affix(text, given.need(0, "prefix"), true, budget);
+  if (name == "endswith") return has_affix(text, given.need(0, "suffix"), false, budget);
   if (name == "removeprefix") {
     const TaggedText& affix = argument(0, "prefix");
+    budget.make(text);
     return text.view().starts_with(affix.view()) ? text.slice(affix.size()) : text;
   }
   if (name == "removesuffix") {
     const TaggedText& affix = argument(0, "suffix");
+    budget.make(text);
     return text.view().ends_with(affix.view()) ? text.slice(0, text.size() - affix.size()) : text;
   }
   if (name == "replace") {
     const std::int64_t most = integer_of(given.find(2, "count"), -1, "count");
     return replaced(text, argument(0, "old").view(), argument(1, "new"), most, in.budget());
   }
-  if (name == "lower") return in_case(text, Case::lower);
-  if (name == "upper") return in_case(text, Case::upper);
-  if (name == "title") return in_case(text, Case::title);
-  if (name == "capitalize") return in_case(text, Case::capital);
-  if (name == "swapcase") return in_case(text, Case::swapped);
+  if (name == "lower") return in_case(text, Case::lower, budget);
+  if (name == "upper") return in_case(text, Case::upper, budget);
+  if (name == "title") return in_case(text, Case::title, budget);
+  if (name == "capitalize") return in_case(text, Case::capital, budget);
+  if (name == "swapcase") return in_case(text, Case::swapped, budget);
   if (name == "find" || name == "rfind" || name == "index") {
     const std::string_view part = argument(0, "sub").view();
-    in.budget().search(text.size(), part.size());
-    const std::size_t at = name == "rfind" ? text.view().rfind(part) : text.view().find(part);
-    if (at != std::string_view::npos)
+    const std::size_t at = name == "rfind" ? find_last_part(text.view(), part, budget)
+                                           : find_part(text.view(), part, 0, budget);
+    if (at != text.view().npos) budget.read(at);
+    if (at != text.view().npos)
       return static_cast<std::int64_t>(characters(text.view().substr(0, at)));
     if (name == "index") throw ValueError{"the text to find must be there, it is not"};
     return -1;
   }
-  if (name == "count") {
-    const std::string_view part = argument(0, "sub").view();
-    in.budget().search(text.size(), part.size());
-    return count_of(text.view(), part);
-  }
+  if (name == "count") return count_of(text.view(), argument(0, "sub").view(), budget);
   if (name == "join") {
     const std::vector<Value> items = iterate(given.need(0, "items"), in.budget());
     for (const Value& item : items) text_of(item, "an item to join");
@@ -156,20 +166,25 @@ inline Value call_text_method(Interpreter& in, const TaggedText& text, std::stri
     return padded(text, integer_of(&given.need(0, "width"), 0, "width"), name,
                   fill != nullptr ? *fill : fallback, in.budget());
   }
-  return all_characters(text.view(), name);
+  return all_characters(text.view(), name, budget);
 }
 
 inline Value call_dict_method(Interpreter& in, const Dict& dict, std::string_view name,
                               const Arguments& given) {
   if (name == "get") {
     given.only(2);
-    const Value* found = dict.find(given.need(0, "key"));
+    const Value* found = find(dict, given.need(0, "key"), in.budget());
     const Value* fallback = given.find(1, "default");
     return found != nullptr ? *found : fallback != nullptr ? *fallback : Value();
   }
   given.only(0);
-  in.budget().make_items(dict.size() * 3);
-  if (name == "copy") return dict.copy();
+  if (name == "copy") {
+    in.budget().make(dict.copy_bytes());
+    return dict.copy();
+  }
+  constexpr std::size_t bytes_of_pair = 160;
+  in.budget().make_items(dict.size());
+  if (name == "items") in.budget().extend(dict.size() * bytes_of_pair);
   std::vector<Value> items;
   for (const auto& [key, value] : dict.entries()) {
     if (name == "items") {
@@ -200,42 +215,38 @@ inline Value call_list_method(Interpreter& in, const Value& self, std::string_vi
 
 }  // namespace detail
 
-TENON_INLINE Value find_method(const Value& self, std::string_view name) {
+TENON_INLINE bool has_method(const Value& self, std::string_view name) {
   const auto has = [&](const auto& names) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
   };
-  const bool found = (self.is_text() && has(detail::text_method_names)) ||
-                     (self.is_dict() && has(detail::dict_method_names)) ||
-                     (self.is_list() && self.list().indexed() && has(detail::list_method_names));
-  if (!found) {
-    constexpr std::string_view changing[] = {"append",     "clear",   "extend", "insert",
-                                             "pop",        "popitem", "remove", "reverse",
-                                             "setdefault", "sort",    "update"};
-    const bool unsafe = (self.is_list() || self.is_dict()) && has(changing);
-    return Value::undefined(
-        unsafe ? message("templates may not change values: ", name, "()")
-               : message(type_name(self), " has no attribute \"", printable(name), '"'));
-  }
-  const auto method = std::make_shared<Object>();
-  method->type = Object::Type::method;
-  method->name = name;
-  method->self = self;
-  return method;
+  return (self.is_text() && has(detail::text_method_names)) ||
+         (self.is_dict() && has(detail::dict_method_names)) ||
+         (self.is_list() && self.list().indexed() && has(detail::list_method_names));
+}
+
+TENON_INLINE std::string why_no_attribute(const Value& self, std::string_view name) {
+  constexpr std::string_view changing[] = {"append",     "clear",   "extend", "insert",
+                                           "pop",        "popitem", "remove", "reverse",
+                                           "setdefault", "sort",    "update"};
+  const bool unsafe =
+      (self.is_list() || self.is_dict()) &&
+      std::find(std::begin(changing), std::end(changing), name) != std::end(changing);
+  return unsafe ? message("templates may not change values: ", name, "()")
+                : message(type_name(self), " has no attribute \"", printable(name), '"');
 }
 
 TENON_INLINE Value call_method(Interpreter& in, const Value& self, std::string_view name,
                                const Arguments& arguments) {
-  if (self.is_text()) {
-    in.budget().look(self.text().size());
-    Value result = detail::call_text_method(in, self.text(), name, arguments);
-    if (result.is_text()) in.budget().make(result.text().size());
-    return result;
-  }
+  if (self.is_text()) return detail::call_text_method(in, self.text(), name, arguments);
   if (self.is_dict()) return detail::call_dict_method(in, self.dict(), name, arguments);
   return detail::call_list_method(in, self, name, arguments);
 }
 
-TENON_INLINE TaggedText time_text(const TaggedText& format, const std::tm& time) {
+TENON_INLINE TaggedText time_text(const TaggedText& format, const std::tm& time, Budget& budget) {
+  constexpr std::size_t longest = 5;  // %F is ten characters
+  budget.make(0);
+  for (std::size_t i = 0; i < longest; ++i) budget.extend(format.size());
+  budget.step(format.size());
   constexpr std::string_view days[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
                                        "Thursday", "Friday", "Saturday"};
   constexpr std::string_view months[] = {"January",   "February", "March",    "April",
@@ -260,7 +271,7 @@ TENON_INLINE TaggedText time_text(const TaggedText& format, const std::tm& time)
     const auto two = [&](int n) { return bare ? message(n) : padded(n, 2); };
     const int hour12 = time.tm_hour % 12 == 0 ? 12 : time.tm_hour % 12;
     const auto date = [&](std::string_view part) {
-      return std::string(time_text(TaggedText(std::string(part)), time).view());
+      return std::string(time_text(TaggedText(std::string(part)), time, budget).view());
     };
     switch (all[at]) {
       case 'Y':

@@ -6,54 +6,23 @@
 #include <string_view>
 #include <vector>
 
+#include "budget.hpp"
 #include "value.hpp"
 
 namespace tenon::inline TENON_ABI {
 namespace jinja {
 
-// What one rendering may take. A template comes from a file: it must not be able to hang or to
-// fill the memory of the program that reads it.
-struct Limits {
-  std::size_t template_bytes = std::size_t{1} << 20;
-  std::size_t output_bytes = std::size_t{1} << 24;
-  std::size_t made_bytes = std::size_t{1} << 28;  // of all values that come to be, freed or not
-  std::size_t steps = 5'000'000;                  // nodes evaluated, values and bytes read
-  int depth = 600;  // nodes in evaluation at once: recursion, some 300 KB of stack
-};
-
-// Counts what a rendering takes against its limits; ValueError when one is reached.
-class Budget {
- public:
-  explicit Budget(const Limits& limits) : limits_(limits) {}
-  void step() { look(0); }
-  // Before that many bytes are read: as many steps as take about as long.
-  void look(std::size_t bytes) {
-    constexpr std::size_t bytes_of_step = 256;
-    steps_ += 1 + bytes / bytes_of_step;
-    if (steps_ > limits_.steps) exceeded("steps", limits_.steps);
-  }
-  // Before `part` bytes are looked for in `all`: each place may agree up to the part's end.
-  void search(std::size_t all, std::size_t part) {
-    constexpr std::size_t compared_at_once = 16;
-    look(all < part ? 0 : all + (all - part) / compared_at_once * part);
-  }
-  // Before a value of that many bytes is made.
-  void make(std::size_t bytes) {
-    constexpr std::size_t least = 64;
-    if (bytes > limits_.made_bytes || (made_ += bytes + least) > limits_.made_bytes)
-      exceeded("bytes of values", limits_.made_bytes);
-  }
-  void make_items(std::size_t count) {
-    make(count > limits_.made_bytes / sizeof(Value) ? limits_.made_bytes + 1
-                                                    : count * sizeof(Value));
-  }
-  const Limits& limits() const { return limits_; }
-  [[noreturn]] static void exceeded(std::string_view what, std::size_t most);
-
- private:
-  Limits limits_;
-  std::size_t steps_ = 0, made_ = 0;
-};
+// No value, for that reason.
+Value undefined(std::string what, Budget& budget);
+// The value of a key, or null. ValueError for a list or dict as key.
+const Value* find(const Dict& dict, const Value& key, Budget& budget);
+// Before a key is put into a dict.
+void charge_key(const Value& key, Budget& budget);
+// Where `part` begins in the text, the first place at or behind `from`, or the last; npos when it
+// does not. Counts what is compared.
+std::size_t find_part(std::string_view text, std::string_view part, std::size_t from,
+                      Budget& budget);
+std::size_t find_last_part(std::string_view text, std::string_view part, Budget& budget);
 
 // A value's type as Python calls it, for messages.
 std::string_view type_name(const Value& value);

@@ -7,8 +7,57 @@
 namespace tenon::inline TENON_ABI {
 namespace jinja {
 
-TENON_INLINE void Budget::exceeded(std::string_view what, std::size_t most) {
-  throw ValueError{message("a rendering may take at most ", most, ' ', what, ", this takes more")};
+TENON_INLINE Value undefined(std::string what, Budget& budget) {
+  budget.make(what.size());
+  return Value::undefined(std::move(what));
+}
+
+TENON_INLINE const Value* find(const Dict& dict, const Value& key, Budget& budget) {
+  charge_key(key, budget);
+  return dict.find(key);
+}
+
+TENON_INLINE void charge_key(const Value& key, Budget& budget) {
+  // Found by comparing with some twenty others.
+  constexpr std::size_t most_compared = 20;
+  budget.step();
+  if (!key.is_text()) return;
+  budget.scan(key.text().size() * most_compared);
+  budget.extend(key.text().size());
+}
+
+namespace detail {
+inline constexpr std::size_t first_compared =
+    4;  // what the beginning of a comparison takes, in bytes
+}
+TENON_INLINE std::size_t find_part(std::string_view text, std::string_view part, std::size_t from,
+                                   Budget& budget) {
+  if (part.empty()) return from <= text.size() ? from : text.npos;
+  for (std::size_t at = from;; from = ++at) {
+    at = (std::min)(text.find(part[0], at), text.size());
+    if (text.size() - at < part.size()) {
+      budget.scan(text.size() - (std::min)(from, text.size()));
+      return text.npos;
+    }
+    const auto end =
+        std::mismatch(part.begin(), part.end(), text.begin() + static_cast<std::ptrdiff_t>(at))
+            .first;
+    budget.scan(at - from + detail::first_compared + static_cast<std::size_t>(end - part.begin()));
+    if (end == part.end()) return at;
+  }
+}
+
+TENON_INLINE std::size_t find_last_part(std::string_view text, std::string_view part,
+                                        Budget& budget) {
+  if (part.size() > text.size()) return text.npos;
+  for (std::size_t at = text.size() - part.size();; --at) {
+    const auto end =
+        std::mismatch(part.begin(), part.end(), text.begin() + static_cast<std::ptrdiff_t>(at))
+            .first;
+    budget.scan(detail::first_compared + static_cast<std::size_t>(end - part.begin()));
+    if (end == part.end()) return at;
+    if (at == 0) return text.npos;
+  }
 }
 
 TENON_INLINE std::string_view type_name(const Value& value) {
@@ -115,7 +164,8 @@ TENON_INLINE bool equal(const Value& a, const Value& b, Budget& budget, int leve
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
     case Value::Kind::text:
-      budget.look(a.text().size());
+      if (a.text().size() != b.text().size()) return false;
+      budget.scan(a.text().size());
       return a.text().view() == b.text().view();
     case Value::Kind::list: {
       const std::vector<Value>&x = a.list().items(), &y = b.list().items();
@@ -128,7 +178,7 @@ TENON_INLINE bool equal(const Value& a, const Value& b, Budget& budget, int leve
     case Value::Kind::dict:
       if (a.dict().size() != b.dict().size()) return false;
       for (const auto& [key, value] : a.dict().entries()) {
-        const Value* other = b.dict().find(key);
+        const Value* other = find(b.dict(), key, budget);
         if (other == nullptr || !equal(value, *other, budget, level + 1)) return false;
       }
       return true;
@@ -145,7 +195,7 @@ TENON_INLINE bool less(const Value& a, const Value& b, Budget& budget, int level
   if (two.whole()) return *two.m < *two.n;
   if (two.any()) return *two.x < *two.y;
   if (a.is_text() && b.is_text()) {
-    budget.look(a.text().size());
+    budget.scan((std::min)(a.text().size(), b.text().size()));
     return a.text().view() < b.text().view();
   }
   const bool lists = a.is_list() && b.is_list() && a.list().indexed() &&
@@ -153,18 +203,17 @@ TENON_INLINE bool less(const Value& a, const Value& b, Budget& budget, int level
   if (!lists) detail::no_operator("order", a, b);
   const std::vector<Value>&x = a.list().items(), &y = b.list().items();
   for (std::size_t i = 0; i < x.size() && i < y.size(); ++i) {
-    if (!equal(x[i], y[i], budget)) return less(x[i], y[i], budget, level + 1);
+    if (!equal(x[i], y[i], budget, level + 1)) return less(x[i], y[i], budget, level + 1);
   }
   return x.size() < y.size();
 }
 
 TENON_INLINE bool contains(const Value& in, const Value& item, Budget& budget) {
-  if (in.is_dict()) return in.dict().find(item) != nullptr;
+  if (in.is_dict()) return find(in.dict(), item, budget) != nullptr;
   if (in.is_undefined()) return false;
   if (in.is_text()) {
     if (!item.is_text()) detail::no_operator("\"in\"", item, in);
-    budget.search(in.text().size(), item.text().size());
-    return in.text().view().find(item.text().view()) != std::string_view::npos;
+    return find_part(in.text().view(), item.text().view(), 0, budget) != std::string_view::npos;
   }
   if (!in.is_list()) detail::no_operator("\"in\"", item, in);
   for (const Value& value : in.list().items()) {
@@ -175,7 +224,7 @@ TENON_INLINE bool contains(const Value& in, const Value& item, Budget& budget) {
 
 TENON_INLINE std::size_t length(const Value& value, Budget& budget) {
   if (value.is_text()) {
-    budget.look(value.text().size());
+    budget.read(value.text().size());
     return characters(value.text().view());
   }
   if (value.is_dict()) return value.dict().size();
@@ -201,10 +250,10 @@ TENON_INLINE std::vector<Value> iterate(const Value& value, Budget& budget) {
     throw ValueError{message("a list, dict or text can be iterated, this is ", type_name(value))};
   }
   const TaggedText& text = value.text();
-  constexpr std::size_t bytes_of_one = 160;
+  budget.read(text.size());
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t bytes = character_bytes(text.view().substr(at));
-    budget.make(bytes_of_one);
+    budget.make(bytes);
     items.emplace_back(text.slice(at, bytes));
     at += bytes;
   }
@@ -231,7 +280,9 @@ TENON_INLINE Value slice(const Value& value, const Value& first, const Value& la
     const std::size_t at = byte_of(text, static_cast<std::size_t>(start));
     const auto count = static_cast<std::size_t>((std::max)(stop - start, std::int64_t{0}));
     const std::size_t bytes = byte_of(text.substr(at), count);
+    budget.read(at + bytes);
     budget.make(bytes);
+    budget.extend((std::min)(bytes, value.text().runs()) * Budget::bytes_of_run);
     return value.text().slice(at, bytes);
   }
   const std::vector<Value> items = iterate(value, budget);
@@ -240,14 +291,16 @@ TENON_INLINE Value slice(const Value& value, const Value& first, const Value& la
     picked.push_back(items[static_cast<std::size_t>(i)]);
   if (!value.is_text()) return List(std::move(picked), value.list().kind());
   TaggedText out;
-  for (const Value& character : picked) out.append(character.text());
+  for (const Value& character : picked) {
+    budget.append(out, character.text());
+  }
   return out;
 }
 
 TENON_INLINE Value item(const Value& value, const Value& index, Budget& budget) {
   if (value.is_undefined()) throw ValueError{value.why_undefined()};
   if (value.is_dict() && !index.is_list() && !index.is_dict()) {
-    if (const Value* found = value.dict().find(index)) return *found;
+    if (const Value* found = find(value.dict(), index, budget)) return *found;
   }
   const auto n = index.as_integer();
   if (detail::repeats(value) && n) {
@@ -257,12 +310,18 @@ TENON_INLINE Value item(const Value& value, const Value& index, Budget& budget) 
       const auto place = static_cast<std::size_t>(at);
       if (value.is_list()) return value.list().items()[place];
       const std::size_t byte = byte_of(value.text().view(), place);
-      return value.text().slice(byte, character_bytes(value.text().view().substr(byte)));
+      const std::size_t bytes = character_bytes(value.text().view().substr(byte));
+      budget.read(byte);
+      budget.make(bytes);
+      return value.text().slice(byte, bytes);
     }
   }
-  const bool many = index.is_list() || index.is_dict();
-  const std::string named = many ? std::string(type_name(index)) : printable(repr(index).view());
-  return Value::undefined(message(type_name(value), " has no element ", named));
+  const std::string_view which = index.is_text() ? index.text().view() : "";
+  const std::string shown = index.is_text()   ? message('\'', printable(which), '\'')
+                            : index.is_list() ? std::string(type_name(index))
+                            : index.is_dict() ? std::string(type_name(index))
+                                              : std::string(repr(index, budget).view());
+  return undefined(message(type_name(value), " has no element ", shown), budget);
 }
 
 }  // namespace jinja

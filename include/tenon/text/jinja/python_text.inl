@@ -1,5 +1,6 @@
 #pragma once
 // Values as Python writes them, and the characters of a text.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -14,14 +15,57 @@ namespace jinja {
 
 namespace detail {
 
-inline void append_repr(const Value& value, TaggedText& out, int level);
+// Writes values as repr() does.
+class ReprWriter {
+ public:
+  ReprWriter(TaggedText& out, Budget& budget) : out_(out), budget_(budget) {}
 
-inline void append_text_repr(const TaggedText& text, TaggedText& out) {
-  const std::string_view all = text.view();
-  const bool has_single = all.find('\'') != all.npos, has_double = all.find('"') != all.npos;
-  const char quote = has_single && !has_double ? '"' : '\'';
-  out.append({&quote, 1}, false);
-  text.for_each_run([&](std::string_view bytes, bool user) {
+  void write(const Value& value, int level) {
+    check_level(level);
+    budget_.step();
+    switch (value.kind()) {
+      case Value::Kind::undefined:
+        return put("Undefined");
+      case Value::Kind::none:
+        return put("None");
+      case Value::Kind::boolean:
+        return put(value.boolean() ? "True" : "False");
+      case Value::Kind::integer:
+        return put(message(value.integer()));
+      case Value::Kind::real:
+        return put(real_text(value.real()));
+      case Value::Kind::text:
+        return write_text(value.text());
+      case Value::Kind::list:
+        return write_items(value.list(), level);
+      case Value::Kind::dict:
+        return write_dict(value.dict(), level);
+      case Value::Kind::object:
+        break;
+    }
+    const Object& object = *value.object();
+    if (object.type == Object::Type::space) return put("<Namespace>");
+    if (object.type == Object::Type::loop) return put("<LoopContext>");
+    put("<" + object.name + ">");
+  }
+
+ private:
+  void put(std::string_view text) { budget_.append(out_, text, false); }
+  void write_text(const TaggedText& text) {
+    const std::string_view all = text.view();
+    budget_.scan(all.size());
+    const bool has_single = all.find('\'') != all.npos, has_double = all.find('"') != all.npos;
+    const char quote = has_single && !has_double ? '"' : '\'';
+    put({&quote, 1});
+    text.for_each_run([&](std::string_view bytes, bool user) {
+      for (; !bytes.empty(); bytes.remove_prefix((std::min)(bytes.size(), most_at_once))) {
+        const std::string escaped = escaped_text(bytes.substr(0, most_at_once), quote);
+        budget_.append(out_, escaped, user);
+      }
+    });
+    put({&quote, 1});
+  }
+  static std::string escaped_text(std::string_view bytes, char quote) {
     std::string escaped;
     for (const char c : bytes) {
       constexpr std::string_view plain = "\n\r\t\\", escape = "nrt\\";
@@ -36,81 +80,62 @@ inline void append_text_repr(const TaggedText& text, TaggedText& out) {
         escaped += c;
       }
     }
-    out.append(escaped, user);
-  });
-  out.append({&quote, 1}, false);
-}
-
-inline void append_items_repr(const List& list, TaggedText& out, int level) {
-  if (list.kind() == ListKind::generator) return out.append("<generator object>", false);
-  const bool tuple = list.kind() == ListKind::tuple;
-  out.append(list.kind() == ListKind::view ? "dict_items([" : tuple ? "(" : "[", false);
-  bool first = true;
-  for (const Value& item : list.items()) {
-    if (!first) out.append(", ", false);
-    first = false;
-    append_repr(item, out, level + 1);
+    return escaped;
   }
-  if (tuple && list.size() == 1) out.append(",", false);
-  out.append(list.kind() == ListKind::view ? "])" : tuple ? ")" : "]", false);
-}
-
-TENON_INLINE void check_written(std::size_t bytes) {
-  if (bytes > most_written)
-    throw ValueError{message("a value must have at most ", most_written, " bytes as text")};
-}
-
-inline void append_repr(const Value& value, TaggedText& out, int level) {
-  check_written(out.size());
-  check_level(level);
-  switch (value.kind()) {
-    case Value::Kind::undefined:
-      return out.append("Undefined", false);
-    case Value::Kind::none:
-      return out.append("None", false);
-    case Value::Kind::boolean:
-      return out.append(value.boolean() ? "True" : "False", false);
-    case Value::Kind::integer:
-      return out.append(message(value.integer()), false);
-    case Value::Kind::real:
-      return out.append(real_text(value.real()), false);
-    case Value::Kind::text:
-      return append_text_repr(value.text(), out);
-    case Value::Kind::list:
-      return append_items_repr(value.list(), out, level);
-    case Value::Kind::dict:
-      break;
-    case Value::Kind::object: {
-      const Object& object = *value.object();
-      if (object.type == Object::Type::space) return out.append("<Namespace>", false);
-      if (object.type == Object::Type::loop) return out.append("<LoopContext>", false);
-      return out.append("<" + object.name + ">", false);
+  void write_items(const List& list, int level) {
+    if (list.kind() == ListKind::generator) return put("<generator object>");
+    const bool tuple = list.kind() == ListKind::tuple;
+    put(list.kind() == ListKind::view ? "dict_items([" : tuple ? "(" : "[");
+    bool first = true;
+    for (const Value& item : list.items()) {
+      if (!first) put(", ");
+      first = false;
+      write(item, level + 1);
     }
+    if (tuple && list.size() == 1) put(",");
+    put(list.kind() == ListKind::view ? "])" : tuple ? ")" : "]");
   }
-  out.append("{", false);
-  bool first = true;
-  for (const auto& [key, item] : value.dict().entries()) {
-    if (!first) out.append(", ", false);
-    first = false;
-    append_repr(key, out, level + 1);
-    out.append(": ", false);
-    append_repr(item, out, level + 1);
+  void write_dict(const Dict& dict, int level) {
+    put("{");
+    bool first = true;
+    for (const auto& [key, item] : dict.entries()) {
+      if (!first) put(", ");
+      first = false;
+      write(key, level + 1);
+      put(": ");
+      write(item, level + 1);
+    }
+    put("}");
   }
-  out.append("}", false);
-}
+
+  static constexpr std::size_t most_at_once = 4096;  // an escaped text may be four times as long
+
+  TaggedText& out_;
+  Budget& budget_;
+};
 
 }  // namespace detail
 
-TENON_INLINE TaggedText repr(const Value& value) {
+TENON_INLINE TaggedText repr(const Value& value, Budget& budget) {
   TaggedText out;
-  detail::append_repr(value, out, 0);
+  budget.make(0);
+  detail::ReprWriter(out, budget).write(value, 0);
   return out;
 }
 
-TENON_INLINE TaggedText to_text(const Value& value) {
-  if (value.is_text()) return value.text();
-  if (value.is_undefined()) return {};
-  return repr(value);
+TENON_INLINE void append_text(const Value& value, TaggedText& out, Budget& budget) {
+  if (value.is_text()) {
+    budget.append(out, value.text());
+  } else if (!value.is_undefined()) {
+    detail::ReprWriter(out, budget).write(value, 0);
+  }
+}
+
+TENON_INLINE TaggedText to_text(const Value& value, Budget& budget) {
+  TaggedText out;
+  budget.make(0);
+  append_text(value, out, budget);
+  return out;
 }
 
 TENON_INLINE std::string real_text(double x) {

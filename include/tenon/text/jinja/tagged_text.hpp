@@ -32,6 +32,8 @@ class TaggedText {
   std::string_view view() const { return bytes_; }
   std::size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
+  // How many stretches of one origin there are.
+  std::size_t runs() const { return runs_.size(); }
   // Whether the byte at `at`, or any byte, came from a user. O(log runs), O(runs).
   bool user_at(std::size_t at) const;
   bool any_user() const;

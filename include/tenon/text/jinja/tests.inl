@@ -18,6 +18,9 @@ inline bool divides(const Value& value, const Value& by) {
     throw ValueError{"two whole numbers must be given, and no 0 to divide by"};
   return *n == -1 || *m % *n == 0;
 }
+inline bool same_object(const Value& a, const Value& b, Budget& budget) {
+  return a.kind() == b.kind() && equal(a, b, budget);
+}
 inline bool iterable(const Value& value) {
   return is_kind(value, Kind::text) || is_kind(value, Kind::list) || is_kind(value, Kind::dict) ||
          is_kind(value, Kind::undefined) ||
@@ -57,7 +60,10 @@ inline constexpr TestEntry tests[] = {
     {"integer", [](In, Of of, With) { return is_kind(of, Kind::integer); }},
     {"iterable", [](In, Of of, With) { return iterable(of); }},
     {"le", [](In in, Of of, With with) { return !less(with.need(0, "b"), of, in.budget()); }},
-    {"lower", [](In, Of of, With) { return all_characters(to_text(of).view(), "islower"); }},
+    {"lower",
+     [](In in, Of of, With) {
+       return all_characters(TextOf(of, in.budget())->view(), "islower", in.budget());
+     }},
     {"lt", [](In in, Of of, With with) { return less(of, with.need(0, "b"), in.budget()); }},
     {"lessthan", [](In in, Of of, With with) { return less(of, with.need(0, "b"), in.budget()); }},
     {"mapping", [](In, Of of, With) { return of.is_dict(); }},
@@ -66,15 +72,15 @@ inline constexpr TestEntry tests[] = {
     {"number", [](In, Of of, With) { return of.as_real().has_value(); }},
     {"odd", [](In, Of of, With) { return !divides(of, 2); }},
     {"sameas",
-     [](In in, Of of, With with) {
-       return of.kind() == with.need(0, "other").kind() &&
-              equal(of, with.need(0, "other"), in.budget());
-     }},
+     [](In in, Of of, With with) { return same_object(of, with.need(0, "other"), in.budget()); }},
     {"sequence", [](In, Of of, With) { return sequence(of); }},
     {"string", [](In, Of of, With) { return of.is_text(); }},
     {"true", [](In, Of of, With) { return is_kind(of, Kind::boolean) && of.boolean(); }},
     {"undefined", [](In, Of of, With) { return of.is_undefined(); }},
-    {"upper", [](In, Of of, With) { return all_characters(to_text(of).view(), "isupper"); }},
+    {"upper",
+     [](In in, Of of, With) {
+       return all_characters(TextOf(of, in.budget())->view(), "isupper", in.budget());
+     }},
 };
 
 }  // namespace detail

@@ -11,12 +11,14 @@ namespace jinja {
 
 // str.isspace() of Python for one character.
 bool is_space_code(std::uint32_t code);
+// Bytes of the last character; 0 of an empty text.
+std::size_t last_character(std::string_view text);
 // Without the characters of `what` at the sides asked for; of white space when `what` is null.
 TaggedText stripped(const TaggedText& text, const TaggedText* what, bool left, bool right,
                     Budget& budget);
 // Changes the case of ASCII letters; all others stay as they are.
 enum class Case { lower, upper, title, capital, swapped };
-TaggedText in_case(const TaggedText& text, Case how);
+TaggedText in_case(const TaggedText& text, Case how, Budget& budget);
 // The first `most` places of `from` (all when negative) become `to`; both are text.
 TaggedText replaced(const TaggedText& text, std::string_view from, const TaggedText& to,
                     std::int64_t most, Budget& budget);

@@ -16,12 +16,15 @@ TENON_INLINE bool is_space_code(std::uint32_t code) {
 
 namespace detail {
 
-// Bytes of the white space character that starts, or ends, the text; 0 when none does.
+// Bytes of the white space character that starts the text; 0 when none does.
 inline std::size_t space_in_front(std::string_view text) {
   const Utf8Char c = utf8_front(text);
   return c.length > 0 && is_space_code(c.code) ? static_cast<std::size_t>(c.length) : 0;
 }
-inline std::size_t last_character(std::string_view text) {
+
+}  // namespace detail
+
+TENON_INLINE std::size_t last_character(std::string_view text) {
   for (std::size_t bytes = 1; bytes <= 4 && bytes <= text.size(); ++bytes) {
     const int length = utf8_front(text.substr(text.size() - bytes)).length;
     if (length > 0 && static_cast<std::size_t>(length) == bytes) return bytes;
@@ -29,12 +32,10 @@ inline std::size_t last_character(std::string_view text) {
   return text.empty() ? 0 : 1;
 }
 
-}  // namespace detail
-
 TENON_INLINE TaggedText stripped(const TaggedText& text, const TaggedText* what, bool left,
                                  bool right, Budget& budget) {
   const auto goes = [&](std::string_view character) {
-    if (what != nullptr) budget.look(what->size());
+    budget.read(what == nullptr ? character.size() : what->size());
     if (what == nullptr) return detail::space_in_front(character) > 0;
     for (std::string_view set = what->view(); !set.empty();) {
       const std::size_t bytes = character_bytes(set);
@@ -52,14 +53,18 @@ TENON_INLINE TaggedText stripped(const TaggedText& text, const TaggedText* what,
     at += bytes;
   }
   while (right && !rest.empty()) {
-    const std::size_t bytes = detail::last_character(rest);
+    const std::size_t bytes = last_character(rest);
     if (!goes(rest.substr(rest.size() - bytes))) break;
     rest.remove_suffix(bytes);
   }
+  budget.make(rest.size());
+  budget.extend((std::min)(rest.size(), text.runs()) * Budget::bytes_of_run);
   return text.slice(at, rest.size());
 }
 
-TENON_INLINE TaggedText in_case(const TaggedText& text, Case how) {
+TENON_INLINE TaggedText in_case(const TaggedText& text, Case how, Budget& budget) {
+  budget.scan(text.size());
+  budget.make(text);
   TaggedText out;
   bool first = true, in_word = false;
   text.for_each_run([&](std::string_view bytes, bool user) {
@@ -86,15 +91,16 @@ TENON_INLINE TaggedText replaced(const TaggedText& text, std::string_view from,
                                  const TaggedText& to, std::int64_t most, Budget& budget) {
   TaggedText out;
   const std::string_view all = text.view();
-  std::size_t at = 0;
+  std::size_t at = 0, runs = 0;
   const auto put = [&] {
     budget.step();
-    budget.make(to.size());
+    budget.extend(to.size());
     out.append(to);
+    budget.extend((out.runs() - runs) * Budget::bytes_of_run);
+    runs = out.runs();
     return most < 0 || --most > 0;
   };
-  budget.make(text.size());
-  budget.search(all.size(), from.size());
+  budget.make(text);
   if (most == 0) return text;
   if (from.empty()) {
     bool more = true;
@@ -107,7 +113,7 @@ TENON_INLINE TaggedText replaced(const TaggedText& text, std::string_view from,
     }
   } else {
     for (bool more = true; more;) {
-      const std::size_t found = all.find(from, at);
+      const std::size_t found = find_part(all, from, at, budget);
       if (found == all.npos) break;
       out.append(text, at, found - at);
       at = found + from.size();
@@ -122,9 +128,10 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
                                       std::int64_t most, bool from_right, Budget& budget) {
   const std::string_view all = text.view();
   std::vector<std::pair<std::size_t, std::size_t>> parts;  // first and last byte
-  constexpr std::size_t bytes_of_one = 160;
+  budget.read(all.size());
+  budget.extend(text.runs() * Budget::bytes_of_run);
   const auto add = [&](std::size_t from, std::size_t to) {
-    budget.make(bytes_of_one + (to - from));
+    budget.make(sizeof(Value) + (to - from));
     parts.emplace_back(from, to);
   };
   const auto may_cut = [&] { return most < 0 || static_cast<std::int64_t>(parts.size()) < most; };
@@ -132,9 +139,9 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
   if (separator != nullptr) {
     const std::string_view cut = separator->view();
     if (cut.empty()) throw ValueError{"the separator must not be empty"};
-    budget.search(all.size(), cut.size());
     while (may_cut()) {
-      const std::size_t found = from_right ? all.substr(0, end).rfind(cut) : all.find(cut, at);
+      const std::size_t found = from_right ? find_last_part(all.substr(0, end), cut, budget)
+                                           : find_part(all, cut, at, budget);
       if (found == all.npos) break;
       if (from_right) {
         add(found + cut.size(), end);
@@ -153,7 +160,7 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
         at += bytes;
       }
       while (from_right && at < end) {
-        const std::size_t bytes = detail::last_character(all.substr(at, end - at));
+        const std::size_t bytes = last_character(all.substr(at, end - at));
         if (detail::space_in_front(all.substr(end - bytes, bytes)) == 0) break;
         end -= bytes;
       }
@@ -166,7 +173,7 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
       std::size_t edge = from_right ? end : at;
       if (from_right) {
         while (edge > at) {
-          const std::size_t bytes = detail::last_character(all.substr(at, edge - at));
+          const std::size_t bytes = last_character(all.substr(at, edge - at));
           if (detail::space_in_front(all.substr(edge - bytes, bytes)) > 0) break;
           edge -= bytes;
         }
@@ -189,7 +196,8 @@ TENON_INLINE std::vector<Value> split(const TaggedText& text, const TaggedText* 
 TENON_INLINE std::vector<Value> lines_of(const TaggedText& text, bool keep_ends, Budget& budget) {
   const std::string_view all = text.view();
   std::vector<Value> out;
-  constexpr std::size_t bytes_of_one = 160;
+  budget.read(all.size());
+  budget.make(text);
   for (std::size_t start = 0, at = 0; at < all.size();) {
     const Utf8Char c = utf8_front(all.substr(at));
     const bool ends = (c.code >= 0x0A && c.code <= 0x0D) || (c.code >= 0x1C && c.code <= 0x1E) ||
@@ -197,7 +205,7 @@ TENON_INLINE std::vector<Value> lines_of(const TaggedText& text, bool keep_ends,
     std::size_t next = at + character_bytes(all.substr(at));
     if (ends && c.length > 0) {
       if (all.substr(at, 2) == "\r\n") ++next;
-      budget.make(bytes_of_one + (next - start));
+      budget.make(sizeof(Value) + (next - start));
       out.emplace_back(text.slice(start, (keep_ends ? next : at) - start));
       start = next;
     } else if (next == all.size()) {
@@ -211,11 +219,13 @@ TENON_INLINE std::vector<Value> lines_of(const TaggedText& text, bool keep_ends,
 TENON_INLINE TaggedText joined(const std::vector<Value>& items, const TaggedText& between,
                                Budget& budget) {
   TaggedText out;
+  budget.make(0);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const TaggedText part = to_text(items[i]);
-    budget.make(part.size() + between.size());
-    if (i > 0) out.append(between);
-    out.append(part);
+    budget.step();
+    if (i > 0) {
+      budget.append(out, between);
+    }
+    append_text(items[i], out, budget);
   }
   return out;
 }
@@ -224,6 +234,8 @@ TENON_INLINE TaggedText formatted(const TaggedText& format, const Arguments& arg
                                   Budget& budget) {
   TaggedText out;
   const std::string_view all = format.view();
+  budget.scan(all.size());
+  budget.make(format);
   std::size_t next = 0, at = 0;
   while (at < all.size()) {
     const std::size_t brace = (std::min)(all.find_first_of("{}", at), all.size());
@@ -234,6 +246,7 @@ TENON_INLINE TaggedText formatted(const TaggedText& format, const Arguments& arg
       out.append(format, at++, 1);
       continue;
     }
+    budget.step(1 + arguments.named.size());
     const std::size_t close = all.find('}', at);
     if (all[brace] == '}' || close == all.npos)
       throw ValueError{"a format must have a \"}\" for each \"{\""};
@@ -255,9 +268,7 @@ TENON_INLINE TaggedText formatted(const TaggedText& format, const Arguments& arg
       throw ValueError{message("format() has {}, {0} and {name} for what it is given, not {",
                                printable(field), '}')};
     }
-    const TaggedText part = to_text(*value);
-    budget.make(part.size());
-    out.append(part);
+    append_text(*value, out, budget);
   }
   return out;
 }

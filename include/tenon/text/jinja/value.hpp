@@ -2,15 +2,16 @@
 // The values of templates: what JSON has, and what only exists while a template runs.
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "budget.hpp"
 #include "tagged_text.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -24,13 +25,8 @@ namespace detail {
 struct Release;
 }
 
-// Thrown inside the engine; the interpreter adds where in the template it happened.
-struct ValueError {
-  std::string what;
-};
-
 struct Undefined {
-  std::string what;  // why there is no value, for messages
+  std::shared_ptr<const std::string> what;  // why there is no value, for messages
 };
 
 // One value with Python's meaning. Copies share lists and dicts, which nothing changes once they
@@ -78,7 +74,7 @@ class Value {
   const List& list() const { return *std::get<std::shared_ptr<const List>>(data_); }
   const Dict& dict() const { return *std::get<std::shared_ptr<const Dict>>(data_); }
   const std::shared_ptr<Object>& object() const { return std::get<std::shared_ptr<Object>>(data_); }
-  const std::string& why_undefined() const { return std::get<Undefined>(data_).what; }
+  const std::string& why_undefined() const { return *std::get<Undefined>(data_).what; }
 
   // A number as Python counts True and False as 1 and 0; nothing for other kinds.
   std::optional<std::int64_t> as_integer() const;
@@ -143,6 +139,8 @@ class Dict {
   const Value* find(const char* key) const { return find(std::string_view(key)); }
   void set(Value key, Value value);
   Dict copy() const;
+  // What a copy takes, in bytes; O(size).
+  std::size_t copy_bytes() const;
 
  private:
   friend struct detail::Release;
@@ -150,7 +148,7 @@ class Dict {
   static std::string spelled(std::string_view key);
 
   std::vector<Entry> entries_;
-  std::unordered_map<std::string, std::size_t> places_;
+  std::map<std::string, std::size_t> places_;  // ordered: no choice of keys makes it slow
 };
 
 // What only exists while a template runs. `macro` is a place in the interpreter's table.
@@ -180,20 +178,36 @@ struct JsonStyle {
 };
 
 // Strings keep the origin of their bytes, escaped or not. ValueError for a value that JSON does not
-// have (undefined, a macro), too many levels, or more text than most_written.
-TaggedText write_json(const Value& value, const JsonStyle& style);
+// have (undefined, a macro), or too many levels.
+TaggedText write_json(const Value& value, const JsonStyle& style, Budget& budget);
 // A whole JSON text (RFC 8259); what it holds is of one origin: a user's when any byte of it is.
 // ValueError, which names the byte, when it is none.
-Value read_json(const TaggedText& text);
+Value read_json(const TaggedText& text, Budget& budget);
 
-// str(value), "" for undefined, and repr(value) of Python. ValueError when that is longer than
-// most_written: a list that holds another twice, and that one another, has no small end.
-inline constexpr std::size_t most_written = std::size_t{1} << 24;
-namespace detail {
-void check_written(std::size_t bytes);
-}
-TaggedText to_text(const Value& value);
-TaggedText repr(const Value& value);
+// str(value), "" for undefined, and repr(value) of Python.
+TaggedText to_text(const Value& value, Budget& budget);
+TaggedText repr(const Value& value, Budget& budget);
+// Appends str(value).
+void append_text(const Value& value, TaggedText& out, Budget& budget);
+// str(value), which is no copy where the value is text. Lives as long as the value.
+class TextOf {
+ public:
+  TextOf(const Value& value, Budget& budget) {
+    if (value.is_text()) {
+      text_ = &value.text();
+    } else {
+      made_ = to_text(value, budget);
+    }
+  }
+  TextOf(const TextOf&) = delete;
+  TextOf& operator=(const TextOf&) = delete;
+  const TaggedText& operator*() const { return *text_; }
+  const TaggedText* operator->() const { return text_; }
+
+ private:
+  TaggedText made_;
+  const TaggedText* text_ = &made_;
+};
 // The shortest digits that give the number back, as Python writes them: 1.0, 1e-07, inf.
 std::string real_text(double x);
 

@@ -71,7 +71,7 @@ TENON_INLINE Value::Value(Dict dict) : data_(std::make_shared<const Dict>(std::m
 
 TENON_INLINE Value Value::undefined(std::string what) {
   Value value;
-  value.data_ = Undefined{std::move(what)};
+  value.data_ = Undefined{std::make_shared<const std::string>(std::move(what))};
   return value;
 }
 
@@ -95,7 +95,8 @@ TENON_INLINE std::optional<double> Value::as_real() const {
 
 TENON_INLINE Value Value::parse_json(std::string_view text) {
   try {
-    return read_json(TaggedText(std::string(text)));
+    Budget budget = Budget::unbounded();
+    return read_json(TaggedText(std::string(text)), budget);
   } catch (const ValueError& error) {
     fail<RequestError>("the text must be JSON: ", error.what, "; correct it");
   }
@@ -103,7 +104,8 @@ TENON_INLINE Value Value::parse_json(std::string_view text) {
 
 TENON_INLINE std::string Value::to_json() const {
   try {
-    return std::string(write_json(*this, {}).view());
+    Budget budget = Budget::unbounded();
+    return std::string(write_json(*this, {}, budget).view());
   } catch (const ValueError& error) {
     fail<RequestError>("the value must be one that JSON has: ", error.what, "; correct it");
   }
@@ -180,6 +182,15 @@ TENON_INLINE Dict Dict::copy() const {
   dict.entries_ = entries_;
   dict.places_ = places_;
   return dict;
+}
+
+TENON_INLINE std::size_t Dict::copy_bytes() const {
+  constexpr std::size_t bytes_of_place = 96;
+  std::size_t bytes = entries_.size() * (sizeof(Entry) + bytes_of_place);
+  for (const Entry& entry : entries_) {
+    if (entry.first.is_text()) bytes += entry.first.text().size();
+  }
+  return bytes;
 }
 
 }  // namespace jinja
