@@ -53,7 +53,7 @@ holds 'sorted((r["test"], r["threads"], r["sequences"], r["depth"], r["tokens"])
   "$bin/bench_model" "$model" "${small[@]}" -t 1,2 --json
 holds 'all(len(r["runs"]) == 2 and min(r["runs"]) <= r["tokens_per_second"] <= max(r["runs"]) and
   r["gops"] > 0 and r["peak_gops"] > 0 and r["share_of_peak"] > 0 and r["predicted_tokens_per_second"] > 0 and
-  abs(r["predicted_over_measured"] * r["tokens_per_second"] / r["predicted_tokens_per_second"] - 1) < 1e-6 for r in d["results"])' \
+  abs(r["predicted_over_measured"] * r["tokens_per_second"] / r["predicted_tokens_per_second"] - 1) < 1e-4 for r in d["results"])' \
   "$bin/bench_model" "$model" "${small[@]}" -t 1 --json
 # A step reads all weights (their embedding is the output too), and rows of 4 layers of 2 x 2 heads of
 # 32 values in 16 bits. In the middle of 3 steps from depth d there are d + 2 rows.
