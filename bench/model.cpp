@@ -11,7 +11,11 @@
 //          share of the peak of the vector units, also where matrix units help: int8 where most
 //          weights are in blocks, else f32. The peak is of processor time (machine_bounds.hpp).
 // Of a mixture of experts, a step counts for as many experts as its tokens can choose.
+// predicted  tokens/s by the cost model (cost/), from the file's sizes and formats alone, if every
+//          part of the model were at a bound of this machine, and how many times the measured rate
+//          that is. Its peaks are of the wall clock, of the matrix unit where there is one.
 #include <cstdio>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -21,6 +25,10 @@
 #include "machine_bounds.hpp"
 #include "reader.hpp"
 #include "tenon/core/cpu_count.hpp"
+#include "tenon/cost/measured_host.hpp"
+#include "tenon/cost/registered.hpp"
+#include "tenon/cost/roofline.hpp"
+#include "tenon/cost/stored.hpp"
 #include "tenon/decode/philox.hpp"
 #include "tenon/decode/sequence.hpp"
 #include "tenon/io/checkpoint.hpp"
@@ -86,6 +94,15 @@ Matrices read_matrices(const TensorSource& file) {
   return all;
 }
 
+cost::ModelSizes sizes_of_file(const TensorSource& file, std::string_view cache) {
+  cost::Storage storage = cost::storage_of(file);
+  const std::size_t slash = cache.find('/');
+  storage.keys = cache.substr(0, slash);
+  if (slash != std::string_view::npos) storage.values = cache.substr(slash + 1);
+  const ConfigStorage config(file);
+  return cost::sizes_in<zoo::All>(config.view(), storage);
+}
+
 struct Result {
   const char* test = "";
   int threads = 0, sequences = 1, depth = 0, tokens = 0;
@@ -94,9 +111,11 @@ struct Result {
   double peak = 0;            // 10^9 operations/s
   double bytes = 0;           // of a step; 0: prefill
   double bandwidth = 0;       // bytes/s
+  double predicted = 0;       // tokens/s
 
   double rate() const { return bench::median(rates); }
   double gops() const { return rate() * operations * 1e-9; }
+  double over_measured() const { return predicted / rate(); }
   double gbps() const { return rate() / sequences * bytes * 1e-9; }
 };
 
@@ -109,8 +128,9 @@ Token token_at(int sequence, int place, int vocab) {
 
 class Bench {
  public:
-  Bench(const Options& options, const AnyModel& model, const Matrices& matrices)
-      : o_(options), model_(model), matrices_(matrices) {
+  Bench(const Options& options, const AnyModel& model, const Matrices& matrices,
+        const cost::ModelSizes& sizes)
+      : o_(options), model_(model), matrices_(matrices), sizes_(sizes) {
     for (const int length : options.prompts) longest_ = (std::max)(longest_, length);
   }
 
@@ -122,6 +142,15 @@ class Bench {
       const std::vector<Token> tokens = text(0, 0, length);
       Result result = of("prefill", session, 1, 0, length);
       result.operations = matrices_.operations(length, 1) / length;
+      const cost::Hardware on = host(team, session.isa(), static_cast<double>(model_.step_bytes()));
+      double seconds = 0;
+      for (int at = 0; at < length; at += chunk) {
+        cost::ModelSizes part = sizes_;
+        if (at + chunk < length) part.vocab = 0;  // logits of the last token only
+        const int now = (std::min)(at + chunk, length);
+        seconds += step_seconds(part, {1, now - at, now}, on);
+      }
+      result.predicted = length / seconds;
       repeat(
           result, length, [&] { prefill(session, seq, std::span(tokens), std::span(logits)); },
           [&] { session.truncate(seq, 0); });
@@ -142,9 +171,10 @@ class Bench {
       const Limits rows{.seqs = sequences, .context = depth + o_.steps / 2 + 1, .step_tokens = 1};
       result.bytes = static_cast<double>(model_.step_bytes()) - matrices_.bytes_unused(sequences) +
                      static_cast<double>(model_.cache_bytes(rows, o_.cache));
-      constexpr double enough = 2e9;  // no cache is near that
-      result.bandwidth = read_bandwidth(static_cast<std::size_t>((std::min)(result.bytes, enough)),
-                                        team, session.isa());
+      const cost::Hardware on = host(team, session.isa(), result.bytes);
+      result.bandwidth = on.bandwidth;
+      result.predicted =
+          sequences / step_seconds(sizes_, {sequences, 1, rows.context, sequences}, on);
       repeat(
           result, o_.steps * sequences, [&] { decode(session, seqs, depth); },
           [&] {
@@ -163,6 +193,25 @@ class Bench {
                         .step_tokens = step,
                         .rollback = (std::min)(context, o_.steps)},
                        {.cache = o_.cache, .executor = &team});
+  }
+  // This machine as the cost model takes it; its bandwidth is that of `bytes`, just measured.
+  cost::Hardware host(Executor& team, Isa isa, double bytes) {
+    constexpr double enough = 2e9;  // no cache is near that
+    const auto footprint = static_cast<std::size_t>((std::min)(bytes, enough));
+    const auto [known, is_new] = hosts_.try_emplace({team.threads(), isa});
+    if (is_new) {
+      known->second = cost::measured_host(team, isa, footprint);
+    } else {
+      known->second.bandwidth = read_bandwidth(footprint, team, isa);
+    }
+    return known->second;
+  }
+  // Attention is computed in floats, whatever its rows are stored in.
+  double step_seconds(const cost::ModelSizes& sizes, const cost::Step& step,
+                      const cost::Hardware& on) const {
+    return cost::step_time(sizes, step, on,
+                           matrices_.blocks ? cost::Arithmetic::int8 : cost::Arithmetic::f32,
+                           cost::Arithmetic::f32);
   }
   Result of(const char* test, const AnySession& session, int sequences, int depth, int tokens) {
     const auto isa = static_cast<std::size_t>(session.isa());
@@ -253,13 +302,16 @@ class Bench {
     } else {
       std::printf(" %9s %7s %6s", "", "", "");
     }
-    std::printf(" %8.1f %4.1f %%\n", r.gops(), 100 * r.gops() / r.peak);
+    std::printf(" %8.1f %4.1f %% %10.1f %5.2f\n", r.gops(), 100 * r.gops() / r.peak, r.predicted,
+                r.over_measured());
     std::fflush(stdout);
   }
 
   const Options& o_;
   const AnyModel& model_;
   const Matrices& matrices_;
+  const cost::ModelSizes& sizes_;
+  std::map<std::pair<int, Isa>, cost::Hardware> hosts_;
   int longest_ = 1;
   bool forks_ = true;
   std::unique_ptr<bench::MachineBounds> bounds_[isa_count];
@@ -319,6 +371,8 @@ void print_json(const Options& o, const TensorSource& file, const AnyModel& mode
     for (const double rate : r.rates) json.put({}, rate);
     json.end(']').put("gops", r.gops()).put("peak_gops", r.peak);
     json.put("share_of_peak", r.gops() / r.peak);
+    json.put("predicted_tokens_per_second", r.predicted);
+    json.put("predicted_over_measured", r.over_measured());
     if (r.bytes > 0) {
       json.put("bytes_per_step", std::floor(r.bytes)).put("gbps", r.gbps());
       json.put("read_gbps", r.bandwidth * 1e-9);
@@ -342,11 +396,12 @@ void run(Options& o) {
                 file.metadata().text("general.architecture").c_str(),
                 static_cast<double>(model.bytes()) * 1e-6, o.cache.c_str(),
                 bench::cpu_model().c_str(), std::string(name_of(choose_isa())).c_str());
-    std::printf("%-8s %7s %5s %6s %6s %10s %10s %10s %9s %7s %6s %8s %6s\n", "test", "threads",
-                "seqs", "depth", "tokens", "tokens/s", "lowest", "highest", "MB/step", "GB/s",
-                "bound", "GOP/s", "peak");
+    std::printf("%-8s %7s %5s %6s %6s %10s %10s %10s %9s %7s %6s %8s %6s %10s %5s\n", "test",
+                "threads", "seqs", "depth", "tokens", "tokens/s", "lowest", "highest", "MB/step",
+                "GB/s", "bound", "GOP/s", "peak", "predicted", "times");
   }
-  Bench bench(o, model, matrices);
+  const cost::ModelSizes sizes = sizes_of_file(file, o.cache);
+  Bench bench(o, model, matrices, sizes);
   for (const int threads : o.threads) {
     ThreadTeam team(threads);
     bench.prefill_all(team);

@@ -79,7 +79,7 @@ std::vector<Line> measure(const Options& options) {
     }
   }
   for (const int t : options.threads) {
-    if (!bench::amx::usable()) break;
+    if (!supported(Isa::amx)) break;
     lines.push_back({"int8 tiles", "amx", "GOP/s", t, 0, chosen.int8_tiles(t)});
   }
   return lines;
@@ -88,7 +88,7 @@ std::vector<Line> measure(const Options& options) {
 void print_json(const std::vector<Line>& lines) {
   bench::Json json;
   json.begin('{').put("cpu", bench::cpu_model()).put("isa", name_of(choose_isa()));
-  json.put("usable_cpus", usable_cpus()).put("amx_int8", bench::amx::usable());
+  json.put("usable_cpus", usable_cpus()).put("amx_int8", supported(Isa::amx));
   json.begin('{', "cache_bytes");
   for (const int level : {1, 2, 3}) {
     json.put("L" + std::to_string(level), bench::cache_bytes(level));
@@ -106,7 +106,7 @@ void print_json(const std::vector<Line>& lines) {
 void print_table(const std::vector<Line>& lines) {
   std::printf("CPU              %s\n", bench::cpu_model().c_str());
   std::printf("instruction set  %s%s\n", std::string(name_of(choose_isa())).c_str(),
-              bench::amx::usable() ? "; the machine also has int8 tiles (AMX)" : "");
+              supported(Isa::amx) ? "; the machine also has int8 tiles (AMX)" : "");
   std::printf("usable CPUs      %d\n", usable_cpus());
   for (const int level : {1, 2, 3}) {
     std::printf("L%d               %zu KiB\n", level, bench::cache_bytes(level) / kib);

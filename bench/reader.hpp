@@ -8,8 +8,9 @@
 #include <ctime>
 #include <vector>
 
-#include "tenon/cost/read_bandwidth.hpp"
-#include "tenon/cost/read_bandwidth.inl"
+#include "tenon/core/executor.hpp"
+#include "tenon/core/memory.hpp"
+#include "tenon/cost/peak_loops.hpp"
 
 namespace bench {
 
@@ -36,12 +37,6 @@ class Reader {
   Reader(std::size_t bytes, Executor& team)
       : floats_(static_cast<Dim>(bytes / sizeof(float)) / 128 * 128), block_(bytes), team_(team) {
     std::memset(block_.data(), 0, bytes);
-#if defined(__x86_64__)
-    if (choose_isa() >= Isa::avx2) read_ = avx2::read_floats;
-    if (choose_isa() >= Isa::avx512) read_ = avx512::read_floats;
-#elif defined(__aarch64__)
-    if (choose_isa() >= Isa::neon) read_ = neon::read_floats;
-#endif
   }
   double seconds() {
     const bool alone = team_.threads() == 1;
@@ -55,7 +50,7 @@ class Reader {
   }
 
  private:
-  float (*read_)(const float*, Dim) = scalar::read_floats;
+  cost::ReadLoop read_ = cost::read_loop(choose_isa());
   Dim floats_;
   AlignedBuffer block_;
   Executor& team_;

@@ -2,19 +2,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <map>
-#include <optional>
-#include <sstream>
 #include <tenon/cost/measured_host.hpp>
 #include <tenon/cost/registered.hpp>
 #include <tenon/cost/serving.hpp>
-#include <tenon/cost/shapes.hpp>
+#include <tenon/cost/stored.hpp>
 #include <tenon/io/checkpoint.hpp>
-#include <tenon/io/ggml_types.hpp>
 #include <tenon/zoo/registry.hpp>
 
 #include "command_line.hpp"
-#include "svg_chart.hpp"
+#include "roofline_figures.hpp"
 
 using namespace tenon;
 using namespace tenon::cost;
@@ -24,9 +20,11 @@ namespace {
 constexpr Dim most_context = 100'000'000;
 
 struct Options {
-  std::string model, shape, hardware = "host", weights, cache, arithmetic, svg, html;
-  std::vector<Dim> batches{1, 8, 64}, contexts{1024, 8192};
+  std::string model, shape, hardware = "host", weights, cache, arithmetic;
+  std::string figure = "roofline", svg, html;
+  std::vector<Dim> batches{1, 8, 64}, contexts{1024, 8192}, kv_heads;
   int chips = 1, threads = 0;
+  bool textbook = false;
 };
 
 // A table as it is printed and as it goes into a page: one line a row, cells right-aligned.
@@ -79,50 +77,35 @@ std::string scaled(double x, const char* unit) {
   return svg::format(i == 0 ? "%.0f %s%s" : "%.4g %s%s", x, prefixes[i], unit);
 }
 
-// The formats that most bytes of the file's parts are in.
-struct Formats {
-  std::string weights, experts, embedding, output;
+struct Subject {
+  ModelSizes sizes;
+  QueryHeads heads{};
 };
-Formats formats_of(const TensorSource& file) {
-  std::map<std::string, std::size_t> layers, experts;
-  Formats formats;
-  for (const TensorInfo& tensor : file.tensors()) {
-    const GgmlType* type = find_ggml_type(tensor.ggml_type);
-    if (type == nullptr || tensor.shape.size() < 2) continue;
-    const std::string name(type->name);
-    if (tensor.name == "token_embd.weight") formats.embedding = name;
-    if (tensor.name == "output.weight") formats.output = name;
-    if (!tensor.name.starts_with("blk.")) continue;
-    (tensor.name.find("_exps.") != std::string::npos ? experts : layers)[name] +=
-        tensor.data.size();
-  }
-  const auto most = [](const std::map<std::string, std::size_t>& of) {
-    const auto by_bytes = [](const auto& a, const auto& b) { return a.second < b.second; };
-    return of.empty() ? std::string() : std::max_element(of.begin(), of.end(), by_bytes)->first;
-  };
-  formats.weights = most(layers);
-  formats.experts = most(experts);
-  return formats;
-}
-
-ModelSizes sizes_of_file(const Options& o) {
+Subject of_file(const Options& o) {
   const auto file = open_checkpoint(o.model);
   const ConfigStorage storage(*file);
-  Formats formats = formats_of(*file);
-  if (!o.weights.empty()) formats = {o.weights, o.weights, o.weights, o.weights};
-  return sizes_in<zoo::All>(storage.view(), {.weights = formats.weights,
-                                             .experts = formats.experts,
-                                             .embedding = formats.embedding,
-                                             .output = formats.output,
-                                             .keys = o.cache,
-                                             .values = o.cache,
-                                             .tied = file->find("output.weight") == nullptr});
+  cost::Storage stored = storage_of(*file);
+  if (!o.weights.empty()) {
+    stored.weights = stored.experts = stored.embedding = stored.output = o.weights;
+  }
+  stored.keys = stored.values = o.cache;
+  const ModelConfig config = storage.view();
+  Subject subject{sizes_in<zoo::All>(config, stored), {}};
+  const double heads = config.number_or("attention.head_count", 0, 0);
+  if (heads >= 1) {
+    const double width =
+        config.number_or("attention.key_length", static_cast<double>(config.width()) / heads, 0);
+    subject.heads = {static_cast<Dim>(heads),
+                     static_cast<Dim>(config.number_or("attention.key_length_mla", width, 0))};
+  }
+  return subject;
 }
-ModelSizes sizes_of_shape(const Options& o) {
+Subject of_shape(const Options& o) {
   const auto element = [](const std::string& name, const char* of) {
     return cost::detail::element_named<zoo::WeightFormats>(name.empty() ? "bf16" : name, of);
   };
-  return shape_named(o.shape, element(o.weights, "weights"), element(o.cache, "cache"));
+  return {shape_named(o.shape, element(o.weights, "weights"), element(o.cache, "cache")),
+          query_heads_named(o.shape)};
 }
 Hardware machine(const Options& o) {
   if (o.hardware != "host") return hardware_named(o.hardware);
@@ -164,8 +147,7 @@ Table hardware_table(const ModelSizes& m, const Hardware& on, Arithmetic in) {
   return table;
 }
 
-Table decode_table(const ModelSizes& m, const Hardware& on, Arithmetic in, const Options& o,
-                   std::vector<ChartPoint>& points) {
+Table decode_table(const ModelSizes& m, const Hardware& on, Arithmetic in, const Options& o) {
   Table table("Decode, one token of each sequence",
               {"ctx", "batch", "resident", "fits", "FLOPs", "bytes", "intensity", "linear ms",
                "attention ms", "step ms", "tokens/s", "bound"});
@@ -190,7 +172,6 @@ Table decode_table(const ModelSizes& m, const Hardware& on, Arithmetic in, const
                  bound(by_memory)       ? "memory"
                  : bound(by_arithmetic) ? "arithmetic"
                                         : "mixed"});
-      points.push_back({message("B ", batch, ", ", context), seconds * 1e3, rate});
     }
   }
   return table;
@@ -209,6 +190,54 @@ Table prefill_table(const ModelSizes& m, const Hardware& on, Arithmetic in, cons
                number(seconds * 1e3), number(static_cast<double>(context) / seconds),
                on.memory == 0 ? "?" : std::to_string(largest_batch(m, context, on.memory)),
                load.cache_bytes > 0 ? number(half_throughput_batch(load)) : "any"});
+  }
+  return table;
+}
+
+// Where each block stands, at the longest context.
+Table block_table(const Study& s) {
+  Table table(message("Blocks, ctx ", s.longest()),
+              {"step", "block", "layers", "FLOPs", "bytes", "intensity", "ms", "bound"});
+  const auto add = [&](const std::string& phase, const cost::Step& step) {
+    each_block(s.model, step, [&](const BlockCost& block) {
+      table.add({phase, std::string(block.name), std::to_string(block.layers),
+                 scaled(static_cast<double>(block.flops), ""), scaled(block.bytes, "B"),
+                 number(block.intensity()), number(figures::seconds(block, s) * 1e3),
+                 block.intensity() > s.on.balance(s.in) ? "arithmetic" : "memory"});
+    });
+  };
+  add("prefill", {1, s.longest(), s.longest()});
+  for (const Dim batch : s.batches) add(message("decode B ", batch), {batch, 1, s.longest()});
+  return table;
+}
+
+// The model as a lecture has it (CS336, lecture 10): without norms, all weights and caches read
+// once in a step, for several numbers of key/value heads.
+Table textbook_table(const Subject& subject, const Hardware& on, const Options& o) {
+  ModelSizes m = subject.sizes;
+  m.output_norm = {};
+  for (ModelSizes::Group& group : m.groups) group.layer.residual.vectors = 0;
+  const Element row =
+      cost::detail::element_named<zoo::WeightFormats>(o.cache.empty() ? "bf16" : o.cache, "cache");
+  Table table(
+      message(o.shape, " on ", on.name, ", norms not counted, memory the only bound"),
+      {"ctx", "K", "B", "parameters", "cache of a sequence", "memory", "ms/token", "tokens/s"});
+  for (const Dim context : o.contexts) {
+    for (const Dim kv_heads : o.kv_heads.empty() ? std::vector<Dim>{0} : o.kv_heads) {
+      const ModelSizes v = kv_heads == 0
+                               ? m
+                               : with_attention(m, subject.heads.count, subject.heads.width,
+                                                {.kv_heads = kv_heads}, row);
+      for (const Dim batch : o.batches) {
+        const Load load = load_of(v, {batch, 1, context});
+        const double time = memory_step_time(load, on);
+        table.add({std::to_string(context), kv_heads == 0 ? "own" : std::to_string(kv_heads),
+                   std::to_string(batch), std::to_string(parameters(v)),
+                   std::to_string(cache_bytes(v, context)),
+                   std::to_string(resident_bytes(v, batch, context)),
+                   svg::format("%.4f", time * 1e3), svg::format("%.2f", load.batch / time)});
+      }
+    }
   }
   return table;
 }
@@ -236,23 +265,37 @@ void report(const Options& o) {
                        o.model.empty() ? "none is" : "both are",
                        " given; name a checkpoint, or a shape of ", shape_names);
   }
-  const ModelSizes m = o.shape.empty() ? sizes_of_file(o) : sizes_of_shape(o);
+  if (o.textbook && o.shape.empty()) {
+    fail<RequestError>("--textbook must be of a --shape, it is of a file; name one of ",
+                       shape_names);
+  }
+  const Subject subject = o.shape.empty() ? of_file(o) : of_shape(o);
+  const ModelSizes& m = subject.sizes;
   const Hardware on = several(machine(o), o.chips);
-  const Arithmetic in = arithmetic_named(o.arithmetic);
+  // The kernels of this library multiply blocks as integers.
+  const bool integers = o.hardware == "host" && m.weights.matrices.block > 1;
+  const Arithmetic in = arithmetic_named(!o.arithmetic.empty() ? o.arithmetic
+                                         : integers            ? "int8"
+                                                               : "bf16");
   if (on.flops(in) == 0) {
     fail<RequestError>("--arithmetic must be one that ", on.name, " has, it is ", o.arithmetic,
                        "; choose another");
   }
-  std::vector<ChartPoint> points;
+  if (o.textbook) {
+    std::cout << textbook_table(subject, on, o).text();
+    return;
+  }
+  const std::string title = message(o.shape.empty() ? std::string("model") : o.shape, " on ",
+                                    o.chips > 1 ? message(o.chips, " x ") : "", on.name);
+  const Study study{
+      o.shape.empty() ? "model" : o.shape, m, subject.heads, on, in, o.batches, o.contexts};
   const std::vector<Table> tables{model_table(m), hardware_table(m, on, in),
-                                  decode_table(m, on, in, o, points), prefill_table(m, on, in, o)};
+                                  decode_table(m, on, in, o), prefill_table(m, on, in, o),
+                                  block_table(study)};
   for (const Table& table : tables) std::cout << table.text() << '\n';
-  const std::string name = o.shape.empty() ? std::string("model") : o.shape;
-  const std::string title =
-      message(name, " on ", o.chips > 1 ? message(o.chips, " x ") : "", on.name);
-  const std::string chart =
-      svg_chart({title, "milliseconds of a step", "tokens per second"}, points);
-  if (!o.svg.empty()) write(o.svg, chart);
+  for (const auto& [name, draw] : figures::all()) {
+    if (!o.svg.empty() && name == o.figure) write(o.svg, draw(study));
+  }
   if (o.html.empty()) return;
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>" + title +
@@ -260,7 +303,8 @@ void report(const Options& o) {
       "table{border-collapse:collapse}tr:nth-child(even){background:#eee}</style>\n<h1>" +
       title + "</h1>\n";
   for (const Table& table : tables) page += table.html();
-  write(o.html, page + chart + "</html>\n");
+  for (const auto& [name, draw] : figures::all()) page += draw(study);
+  write(o.html, page + "</html>\n");
 }
 
 }  // namespace
@@ -290,15 +334,24 @@ int main(int argc, char** argv) {
                  "format of all weights; empty: the file's, of a shape bf16");
   app.add_option("--cache", o.cache,
                  "format of cached keys and values; empty: f16, of a shape bf16");
-  app.add_option("--arithmetic", o.arithmetic, "what products are computed in")
+  app.add_option("--arithmetic", o.arithmetic,
+                 "what products are computed in; empty: bf16, of block formats on the host int8")
       ->check(CLI::IsMember({"f32", "bf16", "fp8", "int8"}));
   app.add_option("--threads", o.threads,
                  "that measure the host; 0: as many as this process may use")
       ->capture_default_str();
-  app.add_option("--svg", o.svg, "writes a chart of tokens per second over the time of a step");
-  app.add_option("--html", o.html, "writes a page with the tables and the chart");
-  return run_program(app, argc, argv, [&] {
-    if (o.arithmetic.empty()) o.arithmetic = "bf16";
-    report(o);
-  });
+  CLI::Option* const figure =
+      app.add_option("--figure", o.figure, message("what --svg draws, one of ", figures::names))
+          ->capture_default_str();
+  std::vector<std::string> known;
+  for (const auto& one : figures::all()) known.push_back(one.first);
+  figure->check(CLI::IsMember(known));
+  app.add_option("--svg", o.svg, "writes one figure");
+  app.add_option("--html", o.html, "writes a page with the tables and all figures");
+  app.add_flag("--textbook", o.textbook,
+               "prints one table only: without norms, by memory alone, as lectures have it");
+  app.add_option("--kv-heads", o.kv_heads, "with --textbook: numbers of key/value heads to compare")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1000000));
+  return run_program(app, argc, argv, [&] { report(o); });
 }

@@ -52,7 +52,8 @@ holds 'sorted((r["test"], r["threads"], r["sequences"], r["depth"], r["tokens"])
             + [("decode", t, b, n, 3) for t in (1, 2) for b in (1, 2, 3) for n in (0, 9)])' \
   "$bin/bench_model" "$model" "${small[@]}" -t 1,2 --json
 holds 'all(len(r["runs"]) == 2 and min(r["runs"]) <= r["tokens_per_second"] <= max(r["runs"]) and
-  r["gops"] > 0 and r["peak_gops"] > 0 and r["share_of_peak"] > 0 for r in d["results"])' \
+  r["gops"] > 0 and r["peak_gops"] > 0 and r["share_of_peak"] > 0 and r["predicted_tokens_per_second"] > 0 and
+  abs(r["predicted_over_measured"] * r["tokens_per_second"] / r["predicted_tokens_per_second"] - 1) < 1e-4 for r in d["results"])' \
   "$bin/bench_model" "$model" "${small[@]}" -t 1 --json
 # A step reads all weights (their embedding is the output too), and rows of 4 layers of 2 x 2 heads of
 # 32 values in 16 bits. In the middle of 3 steps from depth d there are d + 2 rows.
@@ -62,7 +63,7 @@ holds '[r["bytes_per_step"] - d["weight_bytes"] for r in d["results"] if r["test
 holds '[r["test"] for r in d["results"]] == ["prefill"] and "bytes_per_step" not in d["results"][0]' \
   "$bin/bench_model" "$model" -p 8 -n 0 -t 1 -r 1 --json
 "$bin/bench_model" "$model" -p 8 -n 2 -t 1 -r 1 > "$work/out" || complain 'bench_model without --json'
-[[ $(grep -cE '^(prefill|decode) ' "$work/out") == 2 ]] || complain "bench_model printed: $(cat "$work/out")"
+[[ $(grep -cE '^(prefill|decode) .* [0-9.]+ +[0-9.]+$' "$work/out") == 2 ]] || complain "bench_model printed: $(cat "$work/out")"
 
 refuses required "$bin/bench_model"
 refuses --no-such "$bin/bench_model" "$model" --no-such

@@ -229,6 +229,18 @@ grep -q '13015864320  26031728640' "$work/out" || complain 'roofline must count 
 grep -q '1024     64  79.72 GB   yes' "$work/out" || complain 'roofline must say what fits'
 grep -q '</svg>' "$work/cost.svg" && grep -q '</html>' "$work/cost.html" || complain 'roofline must draw'
 "$bin/roofline" "$model" --ctx 100 --batch 1 > "$work/out" && grep -q 'cache of a token *1024' "$work/out" || complain 'roofline of a file'
+[[ $(grep -o '</svg>' "$work/cost.html" | wc -l) == 5 ]] || complain 'roofline must draw five figures on its page'
+grep -q '(FLOPs per byte)' "$work/cost.svg" && grep -q '(FLOP/s)' "$work/cost.svg" || complain 'roofline must label axes with units'
+for figure in 'latency:(ms)' 'throughput:(tokens/s)' 'cache:(bytes)' 'parts:(%)'; do
+  "$bin/roofline" --shape llama2-13b --hardware h100 --figure "${figure%%:*}" --svg "$work/cost.svg" > "$work/out" || complain "roofline ${figure%%:*}"
+  grep -qF "${figure#*:}" "$work/cost.svg" || complain "roofline ${figure%%:*} must label axes with units"
+  ! grep -qE 'nan|inf' "$work/cost.svg" || complain "roofline ${figure%%:*} must have numbers"
+done
+grep -q 'decode B 64  *attention .* memory$' "$work/out" || complain 'roofline must say what bounds a block'
+"$bin/roofline" "$model" --ctx 100 --batch 1 --html "$work/cost.html" > "$work/out" || complain 'roofline of a file on a page'
+grep -q 'Machine' "$work/out" && grep -q 'balance' "$work/out" || complain 'roofline must measure the host'
+refuses 'textbook must be of a' "$bin/roofline" "$model" --textbook
+refuses '--figure' "$bin/roofline" --shape llama3-8b --figure none
 refuses 'shape must be one of' "$bin/roofline" --shape none
 refuses 'hardware must be one of' "$bin/roofline" --shape llama3-8b --hardware none
 refuses 'one of MODEL and --shape' "$bin/roofline" "$model" --shape llama3-8b

@@ -4,21 +4,13 @@
 #include <cstring>
 
 #include "../core/memory.hpp"
+#include "peak_loops.hpp"
 #include "read_bandwidth.hpp"
-
-#define TENON_LEAF_FILE "../cost/read_leaves.inl"
-#include "../kernels/for_each_isa.inl"
 
 namespace tenon::inline TENON_ABI {
 
 TENON_INLINE double read_bandwidth(std::size_t bytes, Executor& team, Isa isa) {
-  auto read = scalar::read_floats;
-#if defined(__x86_64__)
-  if (isa == Isa::avx2) read = avx2::read_floats;
-  if (isa >= Isa::avx512) read = avx512::read_floats;
-#elif defined(__aarch64__)
-  if (isa >= Isa::neon) read = neon::read_floats;
-#endif
+  const cost::ReadLoop read = cost::read_loop(isa);
   constexpr Dim group = 128;
   const Dim floats =
       round_up(static_cast<Dim>((std::max)(bytes, std::size_t{1} << 18) / sizeof(float)), group);

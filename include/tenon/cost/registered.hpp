@@ -2,8 +2,15 @@
 // The cost of a checkpoint's model whose type is chosen at run time.
 #include <optional>
 
-#include "../model/registry.hpp"
+#include "../core/fixed_string.hpp"
 #include "composition.hpp"
+
+namespace tenon::inline TENON_ABI {
+template <FixedString Architecture, class... Models>
+struct Entry;
+template <class... Entries>
+struct Registry;  // both of model/registry.hpp, which who has one includes
+}  // namespace tenon::inline TENON_ABI
 
 namespace tenon::inline TENON_ABI::cost {
 

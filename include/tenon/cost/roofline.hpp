@@ -32,16 +32,21 @@ constexpr double step_time(const Load& load, const Hardware& on, Arithmetic in =
   return load.batch * load.cache_bytes / on.bandwidth +
          (std::max)(flops / on.flops(in), load.weight_bytes / on.bandwidth);
 }
-// Seconds where each of the three parts is bound by memory or by arithmetic.
-constexpr double step_time(const ModelSizes& m, const Step& step, const Hardware& on,
-                           Arithmetic in = Arithmetic::bf16) {
+// Seconds where each of the three parts is bound by memory or by arithmetic; attention may be
+// computed in another arithmetic than the matrices.
+constexpr double step_time(const ModelSizes& m, const Step& step, const Hardware& on, Arithmetic in,
+                           Arithmetic attention) {
   const Parts<Dim> f = flops(m, step);
   const Parts<double> b = traffic(m, step);
-  const auto part = [&](Dim work, double bytes) {
-    return (std::max)(static_cast<double>(work) / on.flops(in), bytes / on.bandwidth);
+  const auto part = [&](Dim work, double bytes, Arithmetic its) {
+    return (std::max)(static_cast<double>(work) / on.flops(its), bytes / on.bandwidth);
   };
-  return part(f.linear, b.linear) + part(f.attention, b.attention) +
-         part(f.unembedding, b.unembedding);
+  return part(f.linear, b.linear, in) + part(f.attention, b.attention, attention) +
+         part(f.unembedding, b.unembedding, in);
+}
+constexpr double step_time(const ModelSizes& m, const Step& step, const Hardware& on,
+                           Arithmetic in = Arithmetic::bf16) {
+  return step_time(m, step, on, in, in);
 }
 // Tokens per second of all sequences together.
 constexpr double throughput(const Load& load, const Hardware& on,

@@ -100,29 +100,46 @@ inline constexpr std::string_view shape_names =
     "llama2-7b, llama2-13b, llama2-70b, llama3-8b, llama3-70b, mistral-7b, mixtral-8x7b, "
     "deepseek-v2, stories-15m, stories-260k";
 
+namespace detail {
+struct NamedShape {
+  std::string_view name;
+  DenseSizes sizes;
+};
+inline constexpr NamedShape dense_shapes[] = {
+    {"llama2-7b", shapes::llama2_7b},     {"llama2-13b", shapes::llama2_13b},
+    {"llama2-70b", shapes::llama2_70b},   {"llama3-8b", shapes::llama3_8b},
+    {"llama3-70b", shapes::llama3_70b},   {"mistral-7b", shapes::mistral_7b},
+    {"stories-15m", shapes::stories_15m}, {"stories-260k", shapes::stories_260k}};
+
+constexpr DenseSizes dense_shape_named(std::string_view name) {
+  for (const NamedShape& shape : dense_shapes) {
+    if (shape.name == name) return shape.sizes;
+  }
+  fail<RequestError>("a shape must be one of ", shape_names, ", it is \"", printable(name),
+                     "\"; name one of these, or open a checkpoint");
+}
+}  // namespace detail
+
 // The model of one of these names with its weights and cached rows in these elements. RequestError
 // when there is none.
 constexpr ModelSizes shape_named(std::string_view name, Element weights = elements::bf16,
                                  Element cache = elements::bf16) {
   if (name == "mixtral-8x7b") return shapes::mixtral_8x7b(weights, cache);
   if (name == "deepseek-v2") return shapes::deepseek_v2(weights, cache);
-  struct Named {
-    std::string_view name;
-    DenseSizes sizes;
-  };
-  for (const Named& named :
-       {Named{"llama2-7b", shapes::llama2_7b}, Named{"llama2-13b", shapes::llama2_13b},
-        Named{"llama2-70b", shapes::llama2_70b}, Named{"llama3-8b", shapes::llama3_8b},
-        Named{"llama3-70b", shapes::llama3_70b}, Named{"mistral-7b", shapes::mistral_7b},
-        Named{"stories-15m", shapes::stories_15m}, Named{"stories-260k", shapes::stories_260k}}) {
-    if (named.name != name) continue;
-    DenseSizes sizes = named.sizes;
-    sizes.weights = weights;
-    sizes.cache = cache;
-    return dense(sizes);
-  }
-  fail<RequestError>("a shape must be one of ", shape_names, ", it is \"", printable(name),
-                     "\"; name one of these, or open a checkpoint");
+  DenseSizes sizes = detail::dense_shape_named(name);
+  sizes.weights = weights;
+  sizes.cache = cache;
+  return dense(sizes);
+}
+// Heads of queries of that model, and values of each, without those of rotary positions apart.
+struct QueryHeads {
+  Dim count = 0, width = 0;
+};
+constexpr QueryHeads query_heads_named(std::string_view name) {
+  if (name == "mixtral-8x7b") name = "mistral-7b";
+  if (name == "deepseek-v2") return {128, 128};
+  const DenseSizes sizes = detail::dense_shape_named(name);
+  return {sizes.heads, sizes.head_dim};
 }
 
 }  // namespace tenon::inline TENON_ABI::cost

@@ -1,0 +1,16 @@
+#pragma once
+// What a checkpoint stores its weights in, as cost/ takes it.
+#include "../io/tensor_source.hpp"
+#include "composition.hpp"
+
+namespace tenon::inline TENON_ABI::cost {
+
+// The formats that most bytes of layers and of experts are in, those of embedding and output, and
+// whether there is an output; nothing of the cache. A mixture of formats is so counted as one.
+Storage storage_of(const TensorSource& file);
+
+}  // namespace tenon::inline TENON_ABI::cost
+
+#if !defined(TENON_COMPILED)
+#include "stored.inl"
+#endif
