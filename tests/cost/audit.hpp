@@ -45,9 +45,11 @@ class Audited {
  public:
   explicit Audited(const std::vector<random_source::Key>& keys, std::string format = "f32",
                    const std::vector<std::string>& with = {"output"})
-      : source_(random_source::Source::of<M>(keys, with)),
+      : Audited(random_source::Source::of<M>(keys, with), std::move(format), with.empty()) {}
+  Audited(random_source::Source source, std::string format, bool tied)
+      : source_(std::move(source)),
         format_(std::move(format)),
-        tied_(with.empty()),
+        tied_(tied),
         model_(M::bind(source_, serial(), {.quantize = &find_weight_format(format_)})) {}
 
   cost::ModelSizes sizes(const std::string& cache) const {
@@ -60,8 +62,6 @@ class Audited {
                                                        : std::string_view(cache).substr(slash + 1),
                          .tied = tied_});
   }
-  random_source::Source& source() { return source_; }
-  const M& model() const { return model_; }
 
   // Steps of `chunks` new tokens for each of `batch` sequences. The last row of each wants logits
   // in every other step, no row in those between.

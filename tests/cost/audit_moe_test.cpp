@@ -1,7 +1,7 @@
 // What kernels count is what cost/ predicts: mixtures of experts. A prediction holds the number of
-// distinct experts that a step is expected to use; where it is known it is exact: one token uses
-// expert_used_count of them, and all are used where each token uses all. Of other steps the number
-// that was used is found from the bytes, whole and within the bounds of any routing.
+// distinct experts that a step is expected to use. It is exact where one token uses
+// expert_used_count of them, and where each token uses all. In other steps the experts that were
+// used are those that the routing says, or else a number within the bounds of any routing.
 #include "cost/audit.hpp"
 #include "tenon/nn/moe.hpp"
 
@@ -20,6 +20,15 @@ std::vector<random_source::Key> experts(double count, double used, double shared
                        {"expert_shared_count", shared},
                        {"expert_feed_forward_length", 128}});
 }
+// Routers of zeros.
+template <class M>
+random_source::Source without_preference(const std::vector<random_source::Key>& keys) {
+  random_source::Source source = random_source::Source::of<M>(keys, {"output"});
+  for (const char* router : {"blk.0.ffn_gate_inp.weight", "blk.1.ffn_gate_inp.weight"}) {
+    for (float& value : source.values(router)) value = 0;
+  }
+  return source;
+}
 
 }  // namespace
 
@@ -32,20 +41,27 @@ TEST_CASE("audit: experts, of which the number is known", "[cost][audit]") {
   shared.check("f16", 1, {1, 1, 1});
 }
 
-TEST_CASE("audit: the experts that a step really uses, against the bounds of any routing",
-          "[cost][audit]") {
-  Audited<Mixture<MoeSpec{}>> audited(experts(16, 4));
-  const cost::ModelSizes m = audited.sizes("f16");
-  const auto each = static_cast<double>(2 * cost::expert_bytes(m.groups[0].layer, m.weights));
+TEST_CASE("audit: experts that are chosen by no token are not read", "[cost][audit]") {
+  using M = Mixture<MoeSpec{}>;
+  const auto keys = experts(16, 4);
+  Audited<M> drawn(keys), even(without_preference<M>(keys), "f32", false);
+  const cost::ModelSizes m = drawn.sizes("f16");
+  // The bytes of linear layers but the experts, and those of one expert of one layer.
+  cost::ModelSizes none = m;
+  none.groups[0].layer.feed_forward.experts = 0;
+  const Dim each = cost::expert_bytes(m.groups[0].layer, m.weights);
   for (const int tokens : {2, 5, 40}) {
-    audited.run_step("f16", {1}, {tokens}, Audited<Mixture<MoeSpec{}>>::serial());
     const cost::Step step{1, tokens, tokens + 1};
+    const auto always = static_cast<Dim>(cost::traffic(none, step).linear);
+    drawn.run_step("f16", {1}, {tokens}, Audited<M>::serial());
     CHECK(counted(CostPart::linear).flops == cost::flops(m, step).linear);
-    const double always =
-        cost::traffic(m, step).linear - each * cost::expected_experts(16, 4, tokens);
-    const double used = (static_cast<double>(counted(CostPart::linear).bytes) - always) / each;
-    CHECK(used >= 4);
-    CHECK(used <= (std::min)(16, 4 * tokens));
-    CHECK(2 * used == Approx(static_cast<double>(static_cast<int>(2 * used + 0.5))));
+    const Dim read = counted(CostPart::linear).bytes - always;
+    CHECK(read % each == 0);
+    CHECK(read / each >= 2 * 4);
+    CHECK(read / each <= 2 * (std::min)(16, 4 * tokens));
+    // All experts alike: every token takes the first four of both layers.
+    even.run_step("f16", {1}, {tokens}, Audited<M>::serial());
+    CHECK(counted(CostPart::linear).flops == cost::flops(m, step).linear);
+    CHECK(counted(CostPart::linear).bytes == always + 2 * 4 * each);
   }
 }

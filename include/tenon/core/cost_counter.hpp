@@ -1,9 +1,13 @@
 #pragma once
 // What kernels really touch, counted while they run: the audit of what cost/ predicts. Counted are
-// operations whose results are used, a multiply-add as two, and bytes each time a kernel is handed
-// them; lanes that only fill a vector (rows past the end of a matrix, keys that a mask drops) are
-// not. Units that define TENON_COUNT_COST count; in all others nothing of this is compiled. Those
-// that count have an ABI of their own, so a program may have units of both sorts.
+// the operations of matrices and of attention whose results are used, a multiply-add as two, and
+// bytes of weights and of cached rows each time a kernel is handed them. Lanes that only fill a
+// vector (rows past the end of a matrix, keys that a mask drops) are not, nor, as in cost/, the
+// arithmetic of norms, activations and rotations, looked-up rows of the embedding, and biases that
+// a file may have or not.
+//
+// Units that define TENON_COUNT_COST count; in all others nothing of this is compiled. Those that
+// count have an ABI of their own, so a program may have units of both sorts.
 #if defined(TENON_COUNT_COST)
 #include <atomic>
 #endif
