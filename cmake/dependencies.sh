@@ -33,9 +33,9 @@ need() {
   fi
 }
 
-build_packages=(c++:g++ cmake:cmake nlohmann-json3-dev)
+build_packages=(c++:g++ cmake:cmake)
 command -v make > /dev/null || build_packages+=(ninja:ninja-build)
-text_packages=(libpcre2-dev libutf8proc-dev nlohmann-json3-dev pkg-config:pkg-config)
+text_packages=(libpcre2-dev libutf8proc-dev pkg-config:pkg-config)
 example_packages=(libcli11-dev "${text_packages[@]}")
 test_packages=(catch2 libpcre2-dev libutf8proc-dev libeigen3-dev nlohmann-json3-dev pkg-config:pkg-config python3:python3 valgrind:valgrind)
 bench_packages=(libbenchmark-dev)

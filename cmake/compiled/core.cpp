@@ -2,6 +2,8 @@
 #include "tenon/core/cpu_count.inl"
 #include "tenon/core/error.inl"
 #include "tenon/core/json_escapes.inl"
+#include "tenon/core/json_scanner.inl"
+#include "tenon/core/json_value.inl"
 #include "tenon/core/metadata.inl"
 #include "tenon/core/physical_memory.inl"
 #include "tenon/core/thread_team.inl"

@@ -5,7 +5,6 @@
 #include "tenon/io/hugging_face.inl"
 #include "tenon/io/hugging_face_writer.inl"
 #include "tenon/io/importance_matrix.inl"
-#include "tenon/io/json_scanner.inl"
 #include "tenon/io/mapped_file.inl"
 #include "tenon/io/npy.inl"
 #include "tenon/io/quantized_source.inl"

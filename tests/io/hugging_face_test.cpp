@@ -251,7 +251,7 @@ TEST_CASE("keys: understood, harmless or refused by name", "[hugging_face]") {
   const test::TemporaryFolder empty;
   test::write_file(empty / "config.json", "{\"model_type\":");
   CHECK(test::missing(test::error_of<LoadError>([&] { HuggingFaceFolder::open(empty.path()); }),
-                      {"config.json", "must be JSON"})
+                      {"config.json", "JSON must hold", "byte 14"})
             .empty());
   const std::string deep(300000, '[');  // what copies such a value must not run out of stack
   test::write_file(empty / "config.json", "{\"a\":" + deep + std::string(300000, ']') + "}");

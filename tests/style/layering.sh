@@ -30,7 +30,6 @@ outside='
 ^Eigen/                         ^tensor/eigen[a-z_]*[.]hpp$
 ^(x86|imm|[a-z]mm|avx)[a-z0-9]*intrin[.]h$|^arm_(neon|sve)[.]h$  ^kernels/[a-z0-9_]*(x86|sse|avx|amx|arm|neon|sve)[a-z0-9_]*[.](hpp|inl)$
 ^xsimd/                         ^kernels/
-^nlohmann/                      ^(io|text|model)/
 ^(pcre2|utf8proc)[.]h$          ^text/
 ^cuda|^cublas                   ^cuda/
 '

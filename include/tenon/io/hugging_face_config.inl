@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "../core/error.hpp"
+#include "../core/json_value.hpp"
 #include "../core/types.hpp"
 
 namespace tenon::inline TENON_ABI::detail {
@@ -19,15 +19,15 @@ namespace tenon::inline TENON_ABI::detail {
 class JsonConfig {
  public:
   // `origin` names the object in messages: "folder/config.json".
-  JsonConfig(nlohmann::json object, std::string origin)
+  JsonConfig(JsonValue object, std::string origin)
       : object_(std::move(object)), origin_(std::move(origin)) {
-    if (!object_.is_object()) {
+    if (object_.object() == nullptr) {
       fail<LoadError>(origin_, ": must be a JSON object, it is ", object_.type_name(),
                       "; the file is damaged, download it again");
     }
   }
   const std::string& origin() const { return origin_; }
-  const nlohmann::json& json() const { return object_; }
+  const JsonValue& json() const { return object_; }
 
   // Whether the key is there and not null. This, and every function that takes a key, marks it as
   // understood.
@@ -39,7 +39,7 @@ class JsonConfig {
 
   double number(std::string_view key) { return to_number(key, need(key, "a number")); }
   double number_or(std::string_view key, double otherwise) {
-    const nlohmann::json* value = find(key);
+    const JsonValue* value = find(key);
     return value == nullptr ? otherwise : to_number(key, *value);
   }
   // A number above 0, as a float too.
@@ -61,48 +61,49 @@ class JsonConfig {
   // A whole number from 1 to 2^31 - 1.
   Dim size(std::string_view key) { return to_size(key, need(key, "a whole number")); }
   Dim size_or(std::string_view key, Dim otherwise) {
-    const nlohmann::json* value = find(key);
+    const JsonValue* value = find(key);
     return value == nullptr ? otherwise : to_size(key, *value);
   }
   // A whole number from 0 to 2^31 - 1.
   Dim count_or(std::string_view key, Dim otherwise) {
-    const nlohmann::json* value = find(key);
+    const JsonValue* value = find(key);
     if (value == nullptr) return otherwise;
     return *value == 0 ? 0 : to_size(key, *value);
   }
   bool flag_or(std::string_view key, bool otherwise) {
-    const nlohmann::json* value = find(key);
+    const JsonValue* value = find(key);
     if (value == nullptr) return otherwise;
-    if (!value->is_boolean()) wrong(key, "true or false", *value);
-    return value->get<bool>();
+    if (value->flag() == nullptr) wrong(key, "true or false", *value);
+    return *value->flag();
   }
   std::string text_or(std::string_view key, std::string_view otherwise) {
-    const nlohmann::json* value = find(key);
+    const JsonValue* value = find(key);
     if (value == nullptr) return std::string(otherwise);
-    if (!value->is_string()) wrong(key, "a text", *value);
-    return value->get<std::string>();
+    if (value->text() == nullptr) wrong(key, "a text", *value);
+    return *value->text();
   }
   std::vector<float> floats(std::string_view key) {
-    const nlohmann::json& list = need(key, "a list of numbers");
-    if (!list.is_array()) wrong(key, "a list of numbers", list);
+    const JsonValue& value = need(key, "a list of numbers");
+    if (value.list() == nullptr) wrong(key, "a list of numbers", value);
     std::vector<float> numbers;
-    for (const nlohmann::json& item : list) {
+    for (const JsonValue& item : *value.list()) {
       numbers.push_back(static_cast<float>(to_number(key, item)));
     }
     return numbers;
   }
   // One whole number or a list of some; none when the key is missing.
   std::vector<std::int64_t> ids(std::string_view key) {
-    const nlohmann::json* value = find(key);
+    const JsonValue* value = find(key);
     if (value == nullptr) return {};
-    const nlohmann::json list = value->is_array() ? *value : nlohmann::json::array({*value});
+    const std::span<const JsonValue> list =
+        value->list() == nullptr ? std::span(value, 1) : std::span(*value->list());
     std::vector<std::int64_t> ids;
-    for (const nlohmann::json& item : list) {
-      if (!item.is_number_integer() || item.get<std::int64_t>() < 0 ||
-          item.get<std::int64_t>() > INT32_MAX) {
+    for (const JsonValue& item : list) {
+      const double id = item.number();  // NaN when it is none
+      if (!(id >= 0 && id <= 2147483647.0) || id != std::floor(id)) {
         wrong(key, "a token id or a list of them", item);
       }
-      ids.push_back(item.get<std::int64_t>());
+      ids.push_back(static_cast<std::int64_t>(id));
     }
     return ids;
   }
@@ -111,17 +112,17 @@ class JsonConfig {
   }
 
   // The key must have one of these values, or be missing when the first of them is the default.
-  void must_be(std::string_view key, std::initializer_list<nlohmann::json> values) {
-    const nlohmann::json* value = find(key);
+  void must_be(std::string_view key, std::initializer_list<JsonValue> values) {
+    const JsonValue* value = find(key);
     if (value == nullptr || std::find(values.begin(), values.end(), *value) != values.end()) return;
     std::string all;
-    for (const nlohmann::json& v : values) all += (all.empty() ? "" : " or ") + v.dump();
+    for (const JsonValue& v : values) all += (all.empty() ? "" : " or ") + v.dump();
     wrong(key, all, *value);
   }
   [[noreturn]] void wrong(std::string_view key, std::string_view wanted,
-                          const nlohmann::json& found) const {
+                          const JsonValue& found) const {
     fail<LoadError>(origin_, ": key \"", key, "\" must be ", wanted, ", it is ",
-                    printable(found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)),
+                    printable(found.dump()),
                     "; this version of tenon does not compute what it asks for");
   }
 
@@ -129,16 +130,16 @@ class JsonConfig {
   // another one is a LoadError.
   std::vector<std::string> refuse_unread(std::initializer_list<std::string_view> harmless) const {
     std::vector<std::string> ignored;
-    for (const auto& [key, value] : object_.items()) {
+    for (const auto& [key, value] : *object_.object()) {
       if (read_.contains(key)) continue;
-      const bool unused = value.is_null() || value == false || value.empty();
+      const bool unused = value.is_null() || value == false || value == JsonValue::List() ||
+                          value == JsonValue::Object();
       const bool known = std::find(harmless.begin(), harmless.end(), key) != harmless.end();
       if (!unused && !known && !key.starts_with('_')) {
-        fail<LoadError>(
-            origin_, ": key \"", printable(key), "\" is set to ",
-            printable(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)),
-            ", which must be understood because it may change the result, it is not; "
-            "remove it if it changes nothing, or use a version of tenon that knows it");
+        fail<LoadError>(origin_, ": key \"", printable(key), "\" is set to ",
+                        printable(value.dump()),
+                        ", which must be understood because it may change the result, it is not; "
+                        "remove it if it changes nothing, or use a version of tenon that knows it");
       }
       ignored.push_back(key);
     }
@@ -146,32 +147,32 @@ class JsonConfig {
   }
 
  private:
-  const nlohmann::json* find(std::string_view key) {
-    const auto at = object_.find(key);
-    if (at == object_.end()) return nullptr;
+  const JsonValue* find(std::string_view key) {
+    const JsonValue* value = object_.find(key);
+    if (value == nullptr) return nullptr;
     read_.emplace(key);
-    return at->is_null() ? nullptr : &*at;
+    return value->is_null() ? nullptr : value;
   }
-  const nlohmann::json& need(std::string_view key, std::string_view what) {
-    if (const nlohmann::json* value = find(key)) return *value;
+  const JsonValue& need(std::string_view key, std::string_view what) {
+    if (const JsonValue* value = find(key)) return *value;
     fail<LoadError>(origin_, ": key \"", key, "\" must be there and be ", what,
                     ", it is missing; download the checkpoint again");
   }
-  double to_number(std::string_view key, const nlohmann::json& value) const {
+  double to_number(std::string_view key, const JsonValue& value) const {
     if (!value.is_number()) wrong(key, "a number", value);
-    const double x = value.get<double>();
+    const double x = value.number();
     if (!std::isfinite(x)) wrong(key, "a finite number", value);
     return x;
   }
-  Dim to_size(std::string_view key, const nlohmann::json& value) const {
-    const double x = value.is_number() ? value.get<double>() : 0;
+  Dim to_size(std::string_view key, const JsonValue& value) const {
+    const double x = value.number();  // NaN when it is none
     if (!(x >= 1 && x <= 2147483647.0) || x != std::floor(x)) {
       wrong(key, "a whole number from 1 to 2147483647", value);
     }
     return static_cast<Dim>(x);
   }
 
-  nlohmann::json object_;
+  JsonValue object_;
   std::string origin_;
   std::set<std::string, std::less<>> read_;
 };

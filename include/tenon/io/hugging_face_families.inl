@@ -16,12 +16,13 @@ namespace tenon::inline TENON_ABI::detail {
 // Every layer must be of this type where the file lists them.
 inline void check_layer_types(JsonConfig& c, const std::vector<std::string_view>& period) {
   if (!c.has("layer_types")) return;
-  const nlohmann::json& types = c.json().at("layer_types");
-  for (std::size_t i = 0; i < types.size(); ++i) {
-    const std::string wanted(period[i % period.size()]);
-    if (types.is_array() && types[i] == wanted) continue;
-    c.wrong("layer_types", message("\"", wanted, "\" for layer ", i, " in this family"),
-            types.is_array() ? types[i] : types);
+  const JsonValue& types = *c.json().find("layer_types");
+  if (types.list() == nullptr) c.wrong("layer_types", "a list", types);
+  for (std::size_t i = 0; i < types.list()->size(); ++i) {
+    const std::string_view wanted = period[i % period.size()];
+    const JsonValue& type = (*types.list())[i];
+    if (type == wanted) continue;
+    c.wrong("layer_types", message("\"", wanted, "\" for layer ", i, " in this family"), type);
   }
 }
 
@@ -75,7 +76,7 @@ inline void read_llama(JsonConfig& c, Family& f, std::string_view type) {
     c.must_be("mlp_bias", {false});
   } else {
     // A Mistral without the key has a window; null means none.
-    const Dim usual = type == "mistral" && !c.json().contains("sliding_window") ? 4096 : 0;
+    const Dim usual = type == "mistral" && c.json().find("sliding_window") == nullptr ? 4096 : 0;
     const Dim window = c.size_or("sliding_window", usual);
     if (window > 0) f.set("attention.sliding_window", window);
   }
@@ -105,7 +106,7 @@ inline void read_qwen(JsonConfig& c, Family& f, std::string_view type) {
   f.set("expert_feed_forward_length", c.size_or("moe_intermediate_size", 768));
   f.set("expert_weights_norm", c.flag_or("norm_topk_prob", false));
   c.must_be("decoder_sparse_step", {1});
-  c.must_be("mlp_only_layers", {nlohmann::json::array()});
+  c.must_be("mlp_only_layers", {JsonValue::List()});
 }
 
 inline void read_gemma(JsonConfig& c, Family& f, std::string_view type) {
@@ -130,7 +131,7 @@ inline void read_gemma(JsonConfig& c, Family& f, std::string_view type) {
     const std::string_view local = "sliding_attention";
     check_layer_types(c, {local, local, local, local, local, "full_attention"});
     for (const char* cap : {"attn_logit_softcapping", "final_logit_softcapping"}) {
-      if (c.has(cap)) c.wrong(cap, "null", c.json().at(cap));
+      if (c.has(cap)) c.wrong(cap, "null", *c.json().find(cap));
     }
   } else {
     check_layer_types(c, {"sliding_attention", "full_attention"});

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,7 +11,7 @@
 #include <vector>
 
 #include "../core/error.hpp"
-#include "json_scanner.hpp"
+#include "../core/json_value.hpp"
 #include "safetensors.hpp"
 
 namespace tenon::inline TENON_ABI::detail {
@@ -41,14 +40,8 @@ class FolderFiles {
     const auto bytes = mapped.bytes();
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-  nlohmann::json json_file(std::string_view file) const { return parse(text_file(file), file); }
-  nlohmann::json parse(const std::string& text, std::string_view file) const {
-    nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-    if (json.is_discarded()) {
-      fail<LoadError>(name_of(file), ": must be JSON, it is not; download it again");
-    }
-    JsonScanner(text, name_of(file)).skip("a value");  // copies of a deep tree would recurse
-    return json;
+  JsonValue json_file(std::string_view file) const {
+    return JsonValue::parse(text_file(file), name_of(file));
   }
 
   void open() {
@@ -59,26 +52,24 @@ class FolderFiles {
                       ": must hold model.safetensors or model.safetensors.index.json, "
                       "it holds neither; download the safetensors files of the checkpoint");
     }
-    const nlohmann::json json = json_file(index);
-    const auto map = json.is_object() ? json.find("weight_map") : json.end();
-    if (!json.is_object() || map == json.end() || !map->is_object()) {
+    const JsonValue json = json_file(index);
+    const JsonValue* map = json.find("weight_map");
+    if (map == nullptr || map->object() == nullptr) {
       fail<LoadError>(name_of(index),
                       ": must hold an object weight_map, it does not; "
                       "download it again");
     }
     std::map<std::string, std::unordered_set<std::string>> files;  // in the order of their names
-    for (const auto& [tensor, file] : map->items()) {
-      const std::string name = file.is_string() ? file.get<std::string>() : std::string();
+    for (const auto& [tensor, file] : *map->object()) {
+      const std::string name = file.text() == nullptr ? std::string() : *file.text();
       const bool plain = !name.empty() && name.find_first_of("/\\") == std::string::npos &&
                          name.ends_with(".safetensors");
       if (!plain) {
-        fail<LoadError>(
-            name_of(index),
-            ": weight_map must name safetensors files of the folder, "
-            "tensor ",
-            printable(tensor), " is said to be in ",
-            printable(file.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)),
-            "; download the checkpoint again");
+        fail<LoadError>(name_of(index),
+                        ": weight_map must name safetensors files of the folder, "
+                        "tensor ",
+                        printable(tensor), " is said to be in ", printable(file.dump()),
+                        "; download the checkpoint again");
       }
       files[name].insert(tensor);
     }

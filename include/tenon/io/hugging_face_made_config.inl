@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "../core/json_value.hpp"
 #include "hugging_face_families.inl"
-#include "json_scanner.hpp"
 #include "tensor_source.hpp"
 
 namespace tenon::inline TENON_ABI::detail {
@@ -17,9 +17,9 @@ class MadeConfig {
         metadata_(source.metadata()),
         architecture_(metadata_.text("general.architecture")) {}
 
-  nlohmann::ordered_json make() {
+  JsonValue make() {
     const std::string type = model_type();
-    config_["architectures"] = {class_of(type)};
+    config_["architectures"] = JsonValue::List{class_of(type)};
     config_["model_type"] = type;
     copy("hidden_size", "embedding_length");
     copy("num_hidden_layers", "block_count");
@@ -160,7 +160,7 @@ class MadeConfig {
     const std::string norm = key("expert_weights_norm");
     config_["norm_topk_prob"] = !metadata_.contains(norm) || metadata_.flag(norm);
     config_["decoder_sparse_step"] = 1;
-    config_["mlp_only_layers"] = nlohmann::ordered_json::array();
+    config_["mlp_only_layers"] = JsonValue::List();
   }
   void add_gemma(const std::string& type, Dim head) {
     const bool third = type != "gemma2";
@@ -186,13 +186,14 @@ class MadeConfig {
     scaling["type"] = "longrope";
     for (const char* length : {"long", "short"}) {
       const TensorInfo* tensor = source_.find(message("rope_factors_", length, ".weight"));
-      auto& factors = scaling[message(length, "_factor")] = nlohmann::ordered_json::array();
-      if (tensor == nullptr || tensor->ggml_type != 0) continue;
-      for (std::size_t i = 0; i + 4 <= tensor->data.size(); i += 4) {
+      JsonValue::List factors;
+      const bool floats = tensor != nullptr && tensor->ggml_type == 0;
+      for (std::size_t i = 0; floats && i + 4 <= tensor->data.size(); i += 4) {
         float factor;
         std::memcpy(&factor, tensor->data.data() + i, 4);
         factors.push_back(factor);
       }
+      scaling[message(length, "_factor")] = std::move(factors);
     }
     if (has("rope.scaling.attn_factor")) {
       scaling["attention_factor"] = number("rope.scaling.attn_factor", 1);
@@ -202,40 +203,35 @@ class MadeConfig {
   const TensorSource& source_;
   const Metadata& metadata_;
   std::string architecture_;
-  nlohmann::ordered_json config_;
+  JsonValue config_;
 };
 
 // Whether a configuration says of the model what the source does.
-inline bool says_the_same(const nlohmann::json& config, const TensorSource& source) {
-  try {
-    JsonConfig reading(config, "config.json");
-    std::vector<std::string> ignored;
-    const Family family = read_family(reading, ignored);
-    for (const Metadata::Entry& entry : family.metadata.entries()) {
-      const MetaValue* value = source.metadata().find(entry.key);
-      if (value == nullptr || value->data != entry.value.data) return false;
-    }
-    return true;
-  } catch (const LoadError&) {
-    return false;
+inline bool says_the_same(const JsonValue& config, const TensorSource& source) {
+  JsonConfig reading(config, "config.json");
+  std::vector<std::string> ignored;
+  const Family family = read_family(reading, ignored);
+  for (const Metadata::Entry& entry : family.metadata.entries()) {
+    const MetaValue* value = source.metadata().find(entry.key);
+    if (value == nullptr || value->data != entry.value.data) return false;
   }
+  return true;
 }
 
-inline nlohmann::ordered_json made_config(const TensorSource& source) {
+inline JsonValue made_config(const TensorSource& source) {
   constexpr const char* key = "tenon.huggingface.config";
   if (source.metadata().contains(key)) {
-    const std::string& text = source.metadata().text(key);
-    auto config = nlohmann::ordered_json::parse(text, nullptr, false);
-    if (!config.is_discarded()) JsonScanner(text, key).skip("a value");  // copies of it recurse
-    if (config.is_object() && config.value("model_type", nlohmann::ordered_json()) == "gemma3" &&
-        config.contains("text_config")) {
-      config = nlohmann::ordered_json(config.at("text_config"));
-      config["model_type"] = "gemma3_text";
-      config["architectures"] = {"Gemma3ForCausalLM"};
-    }
-    if (config.is_object()) {
-      config.erase("quantization_config");  // those weights are bf16 here
+    try {
+      JsonValue config = JsonValue::parse(source.metadata().text(key), key);
+      const JsonValue *type = config.find("model_type"), *part = config.find("text_config");
+      if (type != nullptr && *type == "gemma3" && part != nullptr && part->object() != nullptr) {
+        config = JsonValue(*part);
+        config["model_type"] = "gemma3_text";
+        config["architectures"] = JsonValue::List{"Gemma3ForCausalLM"};
+      }
+      if (config.object() != nullptr) config.object()->erase("quantization_config");  // bf16 here
       if (says_the_same(config, source)) return config;
+    } catch (const LoadError&) {  // it is of no use then
     }
   }
   return MadeConfig(source).make();

@@ -10,6 +10,7 @@
 #include "../quant/gguf_formats.hpp"
 #include "ggml_types.hpp"
 #include "hugging_face_made_config.inl"
+#include "hugging_face_writer.hpp"
 #include "replace_file.hpp"
 #include "safetensors.hpp"
 #include "tensor_makers.hpp"
@@ -66,11 +67,11 @@ class FolderWriter {
       if (said != nullptr && same(*said, entry.value)) continue;
       if (said == nullptr && (unused(entry.value) || key == "rope.scaling.finetuned")) continue;
       fail<RequestError>(source_.origin(), ": metadata key \"", printable(entry.key),
-                         "\" must be something that config.json can say of a ",
-                         config_.at("model_type").get<std::string>(),
+                         "\" must be something that config.json can say of a ", family_type(),
                          ", it is not; keep the model as GGUF");
     }
   }
+  const std::string& family_type() const { return *config_.find("model_type")->text(); }
   static bool unused(const MetaValue& value) {
     return std::visit(
         [](const auto& data) {
@@ -124,8 +125,7 @@ class FolderWriter {
       }
     }
     fail<RequestError>(source_.origin(), ": tensor ", printable(tensor.name),
-                       " must have a name in Hugging Face checkpoints of a ",
-                       config_.at("model_type").get<std::string>(),
+                       " must have a name in Hugging Face checkpoints of a ", family_type(),
                        ", it has none; keep the model as GGUF");
   }
   // A tensor that config.json gives the numbers of.
@@ -232,13 +232,13 @@ class FolderWriter {
     if (files.size() == 1) {
       return write_safetensors(folder / "model.safetensors", files[0], metadata);
     }
-    nlohmann::json index;
+    JsonValue index;
     index["metadata"]["total_size"] = total;
     for (std::size_t i = 0; i < files.size(); ++i) {
       char name[64];
       std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", i + 1, files.size());
       write_safetensors(folder / name, files[i], metadata);
-      for (const SafeTensor& tensor : files[i]) index["weight_map"][tensor.name] = name;
+      for (const SafeTensor& tensor : files[i]) index["weight_map"][tensor.name] = JsonValue(name);
     }
     write_whole(folder / "model.safetensors.index.json", index.dump(2) + "\n");
     std::error_code error;  // readers would prefer one of an earlier checkpoint
@@ -247,7 +247,7 @@ class FolderWriter {
 
   const TensorSource& source_;
   HuggingFaceOptions options_;
-  nlohmann::ordered_json config_;
+  JsonValue config_;
   Family family_;
   std::vector<SafeTensor> tensors_;
   std::vector<std::unique_ptr<const ByteMaker>> makers_;

@@ -28,9 +28,9 @@ class FolderReader {
     JsonConfig config(files_.json_file("config.json"), files_.name_of("config.json"));
     // Models that see images hold the one that writes text in a part of their configuration.
     if (config.text_or("model_type", "") == "gemma3") {
-      nlohmann::json text = config.object("text_config").json();
+      JsonValue text = config.object("text_config").json();
       for (const char* key : {"tie_word_embeddings", "quantization_config"}) {
-        if (!text.contains(key) && config.has(key)) text[key] = config.json().at(key);
+        if (text.find(key) == nullptr && config.has(key)) text[key] = *config.json().find(key);
       }
       text["model_type"] = "gemma3_text";
       files_.look_inside({"language_model.", "model.language_model."});
@@ -54,12 +54,11 @@ class FolderReader {
  private:
   void set_family(JsonConfig config) {
     family_ = read_family(config, made_.ignored_keys_);
-    const nlohmann::json& json = config.json();
-    const auto classes = json.find("architectures");
-    if (classes != json.end() && classes->is_array() && !classes->empty()) {
-      const nlohmann::json& first = classes->front();
-      if (!first.is_string() || (!first.get<std::string>().ends_with("ForCausalLM") &&
-                                 first != "Gemma3ForConditionalGeneration")) {
+    const JsonValue* classes = config.json().find("architectures");
+    if (classes != nullptr && classes->list() != nullptr && !classes->list()->empty()) {
+      const JsonValue& first = classes->list()->front();
+      if (first.text() == nullptr || (!first.text()->ends_with("ForCausalLM") &&
+                                      *first.text() != "Gemma3ForConditionalGeneration")) {
         config.wrong("architectures", "a ...ForCausalLM", first);
       }
     }
@@ -81,9 +80,8 @@ class FolderReader {
     }
     if (files_.has_file("tokenizer_config.json")) {
       std::string text = files_.text_file("tokenizer_config.json");
-      const nlohmann::json json = files_.parse(text, "tokenizer_config.json");
+      add_template(JsonValue::parse(text, files_.name_of("tokenizer_config.json")));
       to.set("tokenizer.huggingface.config", std::move(text));
-      if (json.is_object()) add_template(json);
     }
     if (files_.has_file("chat_template.jinja")) {
       to.set("tokenizer.chat_template", files_.text_file("chat_template.jinja"));
@@ -106,16 +104,16 @@ class FolderReader {
     to.set("tokenizer.ggml.eos_token_ids", MetaValue{MetaType::array, MetaType::i32, ends});
   }
   // A template, or a list of named ones of which "default" is the usual one.
-  void add_template(const nlohmann::json& json) {
-    const auto at = json.find("chat_template");
-    if (at == json.end()) return;
-    if (at->is_string()) made_.metadata_.set("tokenizer.chat_template", at->get<std::string>());
-    if (!at->is_array()) return;
-    for (const nlohmann::json& named : *at) {
-      if (named.is_object() && named.value("name", nlohmann::json()) == "default" &&
-          named.contains("template") && named.at("template").is_string()) {
-        made_.metadata_.set("tokenizer.chat_template", named.at("template").get<std::string>());
-      }
+  void add_template(const JsonValue& json) {
+    constexpr const char* key = "tokenizer.chat_template";
+    const JsonValue* at = json.find("chat_template");
+    if (at == nullptr) return;
+    if (at->text() != nullptr) made_.metadata_.set(key, *at->text());
+    if (at->list() == nullptr) return;
+    for (const JsonValue& named : *at->list()) {
+      const JsonValue *name = named.find("name"), *text = named.find("template");
+      if (name == nullptr || text == nullptr || text->text() == nullptr) continue;
+      if (*name == "default") made_.metadata_.set(key, *text->text());
     }
   }
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <ostream>
 
+#include "../core/json_scanner.hpp"
 #include "../core/utf8.hpp"
-#include "json_scanner.hpp"
 #include "replace_file.hpp"
 #include "safetensors.hpp"
 #include "tensor_source.hpp"
@@ -116,7 +116,7 @@ TENON_INLINE void SafeTensors::parse(std::span<const std::byte> bytes) {
 }
 
 TENON_INLINE void SafeTensors::read_metadata(JsonScanner& scanner) {
-  if (scanner.null()) return;
+  if (scanner.word("null")) return;
   scanner.expect('{', "an object of strings");
   for (bool first = true; !scanner.take('}'); first = false) {
     if (!first) scanner.expect(',', "a comma or the end of the object");

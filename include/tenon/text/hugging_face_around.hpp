@@ -54,7 +54,7 @@ inline void read_around(const HuggingFaceNode& root, const HuggingFacePieces& pi
 // The tokenizer classes of Llama and Gemma replace the post-processor by two settings.
 inline void override_around(const HuggingFaceNode& config, LoadedTokenizer& loaded) {
   const HuggingFaceNode name = config["tokenizer_class"];
-  if (!name.json().is_string()) return;
+  if (name.json().text() == nullptr) return;
   bool ours = false;
   for (const std::string_view prefix : {"Llama", "CodeLlama", "Gemma"})
     ours = ours || std::string_view(name.text()).substr(0, prefix.size()) == prefix;

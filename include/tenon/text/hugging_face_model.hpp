@@ -29,7 +29,7 @@ inline Bpe::Merges merges_of(const HuggingFaceNode& model, bool bytes) {
   };
   for (const HuggingFaceNode& item : model["merges"].items()) {
     std::pair<std::string, std::string> merge;
-    if (item.json().is_array()) {
+    if (item.json().list() != nullptr) {
       const auto pair = item.items();
       if (pair.size() != 2) item.wrong("two pieces");
       merge = {pair[0].text(), pair[1].text()};
@@ -69,8 +69,7 @@ inline std::unique_ptr<const WordModel> model_of(const HuggingFaceNode& root, st
   const HuggingFaceNode model = root["model"];
   const auto refuse = [&](std::string_view key) {
     const HuggingFaceNode node = model[key];
-    const bool empty = node.is_null() || (node.json().is_string() && node.text().empty()) ||
-                       (node.json().is_number() && node.number() == 0);
+    const bool empty = node.is_null() || node.json() == "" || node.json() == 0;
     if (!empty) node.refuse(key, "none");
   };
   const BytePieces byte_pieces =

@@ -3,13 +3,14 @@
 #if defined(TENON_WITH_TEXT)
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "../core/error.hpp"
+#include "../core/json_value.hpp"
 
 namespace tenon::inline TENON_ABI {
 namespace detail {
@@ -17,47 +18,46 @@ namespace detail {
 // Refers to a document that must outlive it. Every reader throws LoadError for another type.
 class HuggingFaceNode {
  public:
-  HuggingFaceNode(const nlohmann::json& value, std::string path)
+  HuggingFaceNode(const JsonValue& value, std::string path)
       : value_(&value), path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
-  const nlohmann::json& json() const { return *value_; }
+  const JsonValue& json() const { return *value_; }
   bool is_null() const { return value_->is_null(); }
 
   // The member of an object, null where it is missing.
   HuggingFaceNode operator[](std::string_view key) const {
-    static const nlohmann::json null;
-    if (!value_->is_object()) wrong("an object");
-    const auto at = value_->find(key);
-    return {at == value_->end() ? null : *at,
+    static const JsonValue null;
+    if (value_->object() == nullptr) wrong("an object");
+    const JsonValue* member = value_->find(key);
+    return {member == nullptr ? null : *member,
             path_.empty() ? std::string(key) : message(path_, ".", key)};
   }
   std::vector<HuggingFaceNode> items() const {
-    if (!value_->is_array()) wrong("an array");
+    if (value_->list() == nullptr) wrong("an array");
     std::vector<HuggingFaceNode> all;
-    for (std::size_t i = 0; i < value_->size(); ++i)
-      all.emplace_back((*value_)[i], message(path_, "[", i, "]"));
+    for (const JsonValue& item : *value_->list())
+      all.emplace_back(item, message(path_, "[", all.size(), "]"));
     return all;
   }
   const std::string& text() const {
-    if (!value_->is_string()) wrong("a string");
-    return value_->get_ref<const std::string&>();
+    if (value_->text() == nullptr) wrong("a string");
+    return *value_->text();
   }
   bool flag() const {
-    if (!value_->is_boolean()) wrong("true or false");
-    return value_->get<bool>();
+    if (value_->flag() == nullptr) wrong("true or false");
+    return *value_->flag();
   }
   bool flag_or(bool fallback) const { return is_null() ? fallback : flag(); }
   std::int64_t integer() const {
-    if (!value_->is_number_integer() ||
-        (value_->is_number_unsigned() && value_->get<std::uint64_t>() > INT64_MAX))
-      wrong("an integer");
-    return value_->get<std::int64_t>();
+    const std::optional<std::int64_t> integer = value_->integer();
+    if (!integer) wrong("an integer");
+    return *integer;
   }
   std::int64_t integer_or(std::int64_t fallback) const { return is_null() ? fallback : integer(); }
   double number() const {
     if (!value_->is_number()) wrong("a number");
-    return value_->get<double>();
+    return value_->number();
   }
   // The name of a step.
   const std::string& type() const { return (*this)["type"].text(); }
@@ -73,7 +73,7 @@ class HuggingFaceNode {
   }
 
  private:
-  const nlohmann::json* value_;
+  const JsonValue* value_;
   std::string path_;
 };
 

@@ -84,8 +84,8 @@ class HuggingFacePieces {
   std::optional<Token> role(const HuggingFaceNode& config, const Metadata& given,
                             std::string_view name, std::string_view key) const {
     HuggingFaceNode node = config[name];
-    if (node.json().is_object()) node = node["content"];
-    if (node.json().is_string()) {
+    if (node.json().object() != nullptr) node = node["content"];
+    if (node.json().text() != nullptr) {
       if (const auto id = find(node.text())) return id;
     }
     if (!given.contains(key)) return std::nullopt;
@@ -124,10 +124,11 @@ class HuggingFacePieces {
         scores_.push_back(pair[1].number());
       }
     } else {
-      if (!vocab.json().is_object()) vocab.wrong("an object");
-      for (const auto& [text, id] : vocab.json().items()) {
-        add_model_piece(text, HuggingFaceNode(id, "model.vocab entry").integer(),
-                        vocab.json().size(), vocab);
+      const JsonValue::Object* entries = vocab.json().object();
+      if (entries == nullptr) vocab.wrong("an object");
+      for (const auto& [text, id] : *entries) {
+        add_model_piece(text, HuggingFaceNode(id, "model.vocab entry").integer(), entries->size(),
+                        vocab);
       }
     }
     const HuggingFaceNode unknown = type_ == "Unigram" ? model_["unk_id"] : model_["unk_token"];

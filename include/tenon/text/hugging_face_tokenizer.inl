@@ -64,15 +64,9 @@ inline std::unique_ptr<const TextAlgorithm> pipeline_of(const HuggingFaceNode& r
   return pipeline;
 }
 
-inline nlohmann::json parse_json(std::string_view text, std::string_view file) {
-  nlohmann::json document;
-  try {
-    document = nlohmann::json::parse(text);
-  } catch (const nlohmann::json::exception& error) {
-    fail<LoadError>(file, " must be JSON, reading it ends with: ", printable(error.what()),
-                    "; the file is damaged");
-  }
-  if (!document.is_object())
+inline JsonValue parse_object(std::string_view text, std::string_view file) {
+  JsonValue document = JsonValue::parse(text, file);
+  if (document.object() == nullptr)
     fail<LoadError>(file, " must be a JSON object, it is of type ", document.type_name(),
                     "; the file is damaged");
   return document;
@@ -81,11 +75,11 @@ inline nlohmann::json parse_json(std::string_view text, std::string_view file) {
 }  // namespace detail
 
 TENON_INLINE LoadedTokenizer load_hugging_face_tokenizer(const Metadata& metadata) {
-  const nlohmann::json document =
-      detail::parse_json(metadata.text("tokenizer.huggingface.json"), "tokenizer.json");
+  const JsonValue document =
+      detail::parse_object(metadata.text("tokenizer.huggingface.json"), "tokenizer.json");
   constexpr std::string_view key = "tokenizer.huggingface.config";
-  const nlohmann::json config =
-      detail::parse_json(metadata.text_or(key, "{}"), "tokenizer_config.json");
+  const JsonValue config =
+      detail::parse_object(metadata.text_or(key, "{}"), "tokenizer_config.json");
   const detail::HuggingFaceNode root(document, ""), settings(config, "tokenizer_config");
   const detail::HuggingFaceNode model = root["model"];
   const bool unnamed = model["type"].is_null() && !model["merges"].is_null();
@@ -104,10 +98,9 @@ TENON_INLINE LoadedTokenizer load_hugging_face_tokenizer(const Metadata& metadat
 #else
 
 TENON_INLINE LoadedTokenizer load_hugging_face_tokenizer(const Metadata& metadata) {
-  fail<LoadError>(
-      "a tokenizer.json (", metadata.text("tokenizer.huggingface.json").size(),
-      " bytes) needs nlohmann-json, PCRE2 and utf8proc, and this program was built without them; ",
-      "link the CMake target tenon::text");
+  fail<LoadError>("a tokenizer.json (", metadata.text("tokenizer.huggingface.json").size(),
+                  " bytes) needs PCRE2 and utf8proc, and this program was built without them; ",
+                  "link the CMake target tenon::text");
 }
 
 #endif

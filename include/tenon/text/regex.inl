@@ -300,7 +300,7 @@ struct Regex::Compiled {};
 TENON_INLINE Regex::Regex(std::string_view expression) {
   fail<LoadError>("a tokenizer with the regular expression \"", printable(expression),
                   "\" needs PCRE2, and this program was built without it; link the CMake target ",
-                  "tenon::text (PCRE2, utf8proc and nlohmann-json)");
+                  "tenon::text (PCRE2 and utf8proc)");
 }
 TENON_INLINE Regex::Matcher::Matcher(const Regex& regex) : regex_(regex) {}
 TENON_INLINE Regex::Matcher::~Matcher() = default;

@@ -126,7 +126,7 @@ TENON_INLINE void need_unicode(std::string_view what) {
   fail<LoadError>(
       "a tokenizer with ", what,
       " needs Unicode's tables, and this program was built without them; link the CMake ",
-      "target tenon::text (PCRE2, utf8proc and nlohmann-json)");
+      "target tenon::text (PCRE2 and utf8proc)");
 }
 TENON_INLINE void normalize(std::string&, NormalForm) {
   need_unicode("a normal form");

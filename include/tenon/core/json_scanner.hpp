@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "../core/error.hpp"
+#include "error.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -26,8 +26,10 @@ class JsonScanner {
   std::string_view string(std::string_view what);
   // Takes a whole number below 2^64 without a sign, fraction or exponent.
   std::uint64_t whole_number(std::string_view what);
-  // Takes the word null when it is there.
-  bool null();
+  // Takes a number and returns its digits.
+  std::string_view number(std::string_view what);
+  // Takes this word when it is there: "null".
+  bool word(std::string_view name);
   // Takes any value, nested at most 128 deep.
   void skip(std::string_view what);
   // Nothing but spaces may be left.
@@ -36,8 +38,6 @@ class JsonScanner {
   [[noreturn]] void refuse(std::string_view what) const;
 
  private:
-  void skip_number();
-
   std::string_view text_, origin_;
   std::size_t at_ = 0;
   std::string unescaped_;

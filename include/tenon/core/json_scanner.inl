@@ -1,9 +1,9 @@
 #pragma once
 #include <limits>
 
-#include "../core/json_escapes.hpp"
-#include "../core/utf8.hpp"
+#include "json_escapes.hpp"
 #include "json_scanner.hpp"
+#include "utf8.hpp"
 
 namespace tenon::inline TENON_ABI {
 
@@ -74,13 +74,16 @@ TENON_INLINE std::uint64_t JsonScanner::whole_number(std::string_view what) {
   return value;
 }
 
-TENON_INLINE bool JsonScanner::null() {
-  if (peek() != 'n' || text_.substr(at_, 4) != "null") return false;
-  at_ += 4;
+TENON_INLINE bool JsonScanner::word(std::string_view name) {
+  if (peek() != name[0] || text_.substr(at_, name.size()) != name) return false;
+  at_ += name.size();
   return true;
 }
 
-TENON_INLINE void JsonScanner::skip_number() {
+TENON_INLINE std::string_view JsonScanner::number(std::string_view what) {
+  const char sign = peek();
+  if (sign != '-' && (sign < '0' || sign > '9')) refuse(what);
+  const std::size_t begin = at_;
   const auto digits = [&] {
     const std::size_t first = at_;
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
@@ -100,6 +103,7 @@ TENON_INLINE void JsonScanner::skip_number() {
     if (here('+') || here('-')) ++at_;
     digits();
   }
+  return text_.substr(begin, at_ - begin);
 }
 
 TENON_INLINE void JsonScanner::skip(std::string_view what) {
@@ -119,17 +123,8 @@ TENON_INLINE void JsonScanner::skip(std::string_view what) {
       if (c == '[' && peek() != ']') continue;
     } else if (c == '"') {
       string(what);
-    } else if (c == '-' || (c >= '0' && c <= '9')) {
-      skip_number();
-    } else {
-      bool word = false;
-      for (const std::string_view name : {"true", "false", "null"}) {
-        if (text_.substr(at_, name.size()) != name) continue;
-        at_ += name.size();
-        word = true;
-        break;
-      }
-      if (!word) refuse(what);
+    } else if (!word("true") && !word("false") && !word("null")) {
+      number(what);
     }
     while (!open.empty() && take(open.back())) open.pop_back();
     if (open.empty()) return;
