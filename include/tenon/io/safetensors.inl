@@ -6,6 +6,7 @@
 #include <optional>
 #include <ostream>
 
+#include "../core/json_escapes.hpp"
 #include "../core/json_scanner.hpp"
 #include "../core/utf8.hpp"
 #include "replace_file.hpp"
