@@ -31,10 +31,14 @@ template <int Tile>
 TENON_AMX __attribute__((always_inline)) inline void store_tile(void* to, Dim stride) {
   asm volatile("tilestored %%tmm%c0, (%1,%2,1)" : : "i"(Tile), "r"(to), "r"(stride) : "memory");
 }
-// to += tokens times weights, signed bytes by signed bytes.
-template <int To, int Tokens, int Weights>
+// to += tokens times weights, signed bytes by signed bytes, or by unsigned ones.
+template <int To, int Tokens, int Weights, bool Unsigned>
 TENON_AMX __attribute__((always_inline)) inline void multiply_tiles() {
-  asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(To), "i"(Tokens), "i"(Weights));
+  if constexpr (Unsigned) {
+    asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(To), "i"(Tokens), "i"(Weights));
+  } else {
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(To), "i"(Tokens), "i"(Weights));
+  }
 }
 TENON_AMX inline void release_tiles() {
   asm volatile("tilerelease");
@@ -53,16 +57,18 @@ inline constexpr TileStart tile_start = [] {
   return start;
 }();
 
+// Quants that lie in a tile as the tile registers read them, unsigned.
+template <class F>
+inline constexpr bool bytes_as_stored =
+    TileLayout<F>::planes.low == 8 && TileLayout<F>::code == QuantCode::integer;
+
 // Units [first, first + count) of a row tile as the tile registers read them: signed quants
 // [units][8][64], k ascending, and floats [units][scales][scale, -integral scale (, minimum)][16].
 template <BlockKind Kind>
 inline constexpr Dim scale_floats = (Kind.minima ? 3 : 2) * tile_rows;
 template <class F>
-TENON_AMX inline void lay_out(const TileWeights& from, Dim first, Dim count, std::byte* bytes,
-                              float* floats) {
-  using avx512::store;
-  constexpr BlockKind kind = TileLayout<F>::kind;
-  const auto minus_integral = avx512::broadcast(-avx512vnni::integral);
+TENON_AMX inline void lay_out_quants(const TileWeights& from, Dim first, Dim count,
+                                     std::byte* bytes) {
   const __m512i offset = _mm512_set1_epi8(static_cast<char>(TileLayout<F>::offset));
   for (Dim u = first; u < first + count; ++u) {
     TENON_UNROLL
@@ -70,6 +76,14 @@ TENON_AMX inline void lay_out(const TileWeights& from, Dim first, Dim count, std
       const __m512i q = avx512vnni::quants_at<F>(from.values, u, v % 4, v / 4).v;
       _mm512_store_si512(bytes, _mm512_sub_epi8(q, offset));
     }
+  }
+}
+template <class F>
+TENON_AMX inline void lay_out_scales(const TileWeights& from, Dim first, Dim count, float* floats) {
+  using avx512::store;
+  constexpr BlockKind kind = TileLayout<F>::kind;
+  const auto minus_integral = avx512::broadcast(-avx512vnni::integral);
+  for (Dim u = first; u < first + count; ++u) {
     for (int s = 0; s < kind.scales; ++s, floats += scale_floats<kind>) {
       const auto d = avx512vnni::scales_at<F>(from.scales, u, s);
       store(floats, d);
@@ -79,19 +93,22 @@ TENON_AMX inline void lay_out(const TileWeights& from, Dim first, Dim count, std
   }
 }
 
-// The next cut of the weights, asked for piece by piece while this one computes.
+// A later cut of the weights, asked for piece by piece while this one computes: all at once would
+// hold up the loads beside them.
 struct Upcoming {
   const LinearTile* tiles;
   int count;
-  Dim at, end, step;  // bytes of each tile's values
+  Dim at, pace;  // bytes of each tile's values: asked for so far, and with each part
+  Dim due = at;
   void fetch_part() {
-    if (at >= end) return;
-    for (int r = 0; r < count; ++r) {
-      for (Dim i = 0; i < step; i += 64) avx512::fetch(tiles[r].weights.values, at + i);
+    for (due += pace; at < due; at += 64) {
+      for (int r = 0; r < count; ++r) avx512::fetch<2>(tiles[r].weights.values, at);
     }
-    at += step;
   }
 };
+
+// Dot products of so many scales and row tiles wait for the float steps together.
+inline constexpr int scales_at_once = 8;
 
 // How a group of tokens meets the weights of a cut in tile registers: 0 and 1 hold dot products
 // [tokens][16] of a row tile each, 2 the tokens [count][k], 3 weights [k / 4][16][4], k being what
@@ -99,17 +116,18 @@ struct Upcoming {
 // uses its own, products on all eight were seen to wait for one another. Dot products of some
 // scales at a time wait in memory for the float steps, because the matrix and the vector units take
 // turns anyway and a store needs time to be read again. `Huge` scales make -integral scale
-// infinite.
-template <BlockKind Kind, bool Huge>
+// infinite. Weights are signed bytes, or (Offset > 0) unsigned ones that are too large by Offset.
+template <BlockKind Kind, bool Huge, int Offset>
 class MatrixTiles {
  public:
-  // sums [count][R][16] += x times `units` units of R row tiles, each [bytes], [floats] of lay_out.
+  // sums [count][R][16] += x times `units` units of R row tiles, each of bytes [units][8][64] and
+  // of the floats of lay_out_scales.
   template <int R>
   TENON_AMX void multiply(const std::byte* const* bytes, const float* const* floats,
                           const QuantizedGroup& x, Dim units, float* sums, Upcoming& next) {
     if (x.count != shaped_for_) shape(x.count);
     const Dim scales = units * Kind.scales;
-    constexpr int at_once = 8 / R;
+    constexpr int at_once = scales_at_once / R;
     Dim s = 0;
     for (; s + at_once <= scales; s += at_once) some<R, at_once>(bytes, floats, x, s, sums, next);
     for (; s < scales; ++s) some<R, 1>(bytes, floats, x, s, sums, next);
@@ -132,11 +150,12 @@ class MatrixTiles {
   // of two turns before is stored only now: then it is done, and the store runs beside this one.
   template <int C>
   TENON_AMX __attribute__((always_inline)) static void turn(const std::byte* weights, int number,
-                                                            float* dots) {
+                                                            float* dots, Upcoming& next) {
     load_tile<3>(weights, 64);
+    next.fetch_part();
     if (number >= 2) store_tile<C>(dots + (number - 2) * 256, 64);
     load_tile<C>(tile_start.sums, 64);
-    multiply_tiles<C, 2, 3>();
+    multiply_tiles<C, 2, 3, (Offset > 0)>();
   }
 
   // Scales [s, s + S) of the cut: per scale and row tile 16 dot instructions of the matrix unit's
@@ -152,8 +171,8 @@ class MatrixTiles {
       const Dim at = (s + i / R) * k;
       if (i % R == 0) load_tile<2>(x.values + at / 32 * 32 * x.count + at % 32, 32);
       const std::byte* weights = bytes[i % R] + at * 16;
-      if (i % 2 == 0) turn<0>(weights, i, dots);
-      if (i % 2 == 1) turn<1>(weights, i, dots);
+      if (i % 2 == 0) turn<0>(weights, i, dots, next);
+      if (i % 2 == 1) turn<1>(weights, i, dots, next);
     }
     constexpr int last = S * R - 1;
     if constexpr (last > 0) store_tile<(last - 1) % 2>(dots + (last - 1) * 256, 64);
@@ -174,9 +193,13 @@ class MatrixTiles {
       for (int i = 0; i < S; ++i) {
         const Dim at = (s + i) / Kind.scales * x.count + t;
         const float dx = x.scales[at];
+        const __m512i excess = _mm512_set1_epi32(Offset * x.sums[at]);
         TENON_UNROLL
         for (int r = 0; r < R; ++r) {
-          const __m512 dot = _mm512_load_ps(dots + ((i * R + r) * 16 + t) * 16);
+          __m512 dot = _mm512_load_ps(dots + ((i * R + r) * 16 + t) * 16);
+          if constexpr (Offset > 0) {
+            dot = _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_castps_si512(dot), excess));
+          }
           const __m512 scale = d[i * R + r];
           __m512 product;
           if constexpr (Huge) {
@@ -204,26 +227,36 @@ class MatrixTiles {
   Dim shaped_for_ = 0;
 };
 
-// Any number of tokens times at most R row tiles. The weights of `cut` units are laid out once and
-// stay in the first-level cache for a pass of tokens, whose sums wait in the second. That cache is
-// to hold everything: 8 KiB of quants and as much of dot products are much if two threads share it.
+// The weights of `cut` units stay in the first-level cache for a pass of tokens, whose sums wait in
+// the second. That cache is to hold everything: 8 KiB of quants and as much of dot products are
+// much if two threads share it.
 inline constexpr Dim cut = 4, pass = 256;
-// Up to here laying the weights out is not worth it.
-inline constexpr Dim few_tokens = 8;
-template <class F>
-using TilesOf = MatrixTiles<TileLayout<F>::kind, TileLayout<F>::code == QuantCode::e2m1>;
-template <class F, int R>
-TENON_AMX inline void gemm(TilesOf<F>& unit, const LinearTile* tiles, int count,
+// Up to here the vector units do it alone.
+inline constexpr Dim vector_tokens = 8;
+// Up to here the weights, which pass through once, are what takes the time: they are asked for
+// early, and used as they are stored where that can be.
+inline constexpr Dim few_tokens = 2 * QuantizedGroup::most;
+
+template <class F, bool Few>
+using TilesOf = MatrixTiles<TileLayout<F>::kind, TileLayout<F>::code == QuantCode::e2m1,
+                            Few && bytes_as_stored<F> ? TileLayout<F>::offset : 0>;
+
+// Any number of tokens times at most R row tiles.
+template <class F, int R, bool Few>
+TENON_AMX inline void gemm(TilesOf<F, Few>& unit, const LinearTile* tiles, int count,
                            const LinearRows& rows) {
   if constexpr (R > 1) {
-    if (count <= R / 2) return gemm<F, R / 2>(unit, tiles, count, rows);
+    if (count <= R / 2) return gemm<F, R / 2, Few>(unit, tiles, count, rows);
   }
-  constexpr BlockKind kind = TileLayout<F>::kind;
-  constexpr Dim unit_bytes = TileLayout<F>::unit_bytes;
+  using Layout = TileLayout<F>;
+  constexpr BlockKind kind = Layout::kind;
+  constexpr Dim unit_bytes = Layout::unit_bytes;
   constexpr Dim floats_room = cut * kind.scales * scale_floats<kind>;
-  alignas(64) std::byte byte_panel[R * cut * 512];
+  constexpr bool as_stored = Few && bytes_as_stored<F>;
+  constexpr Dim ahead = cut * (Few ? 4 : 1);
+  alignas(64) std::byte byte_panel[as_stored ? 1 : R * cut * 512];
   alignas(64) float float_panel[R * floats_room];
-  alignas(64) float sums[pass * R * 16];
+  alignas(64) float sums[(Few ? few_tokens : pass) * R * 16];
   const Dim units = rows.quantized.blocks;
   for (Dim t0 = 0; t0 < rows.tokens; t0 += pass) {
     const Dim tokens = (std::min)(pass, rows.tokens - t0);
@@ -233,17 +266,27 @@ TENON_AMX inline void gemm(TilesOf<F>& unit, const LinearTile* tiles, int count,
       const std::byte* bytes[R];
       const float* floats[R];
       for (int r = 0; r < R; ++r) {  // tiles missing from the group repeat the first
-        const Dim at = r < count ? r : 0;
-        bytes[r] = byte_panel + at * cut * 512;
+        const int at = r < count ? r : 0;
+        const TileWeights& weights = tiles[at].weights;
+        bytes[r] = as_stored ? weights.values + u * unit_bytes : byte_panel + at * cut * 512;
         floats[r] = float_panel + at * floats_room;
-        if (r < count) {
-          lay_out<F>(tiles[r].weights, u, depth, byte_panel + r * cut * 512,
-                     float_panel + r * floats_room);
+        if (r >= count) continue;
+        if constexpr (!as_stored) {
+          lay_out_quants<F>(weights, u, depth, byte_panel + r * cut * 512);
+        }
+        lay_out_scales<F>(weights, u, depth, float_panel + r * floats_room);
+        if constexpr (Few) {
+          constexpr Dim each = avx512vnni::scale_bytes_a_unit<F>;
+          const Dim end = (u + ahead + cut) * each;
+          for (Dim i = (u + ahead) * each / 64 * 64; i < end; i += 64) {
+            avx512::fetch<2>(weights.scales, i);
+          }
         }
       }
-      Upcoming next{tiles, count, (u + cut) * unit_bytes,
-                    (std::min)(u + 2 * cut, units) * unit_bytes,
-                    round_up(ceil_div(cut * unit_bytes, tokens), Dim{64})};
+      const Dim turns = depth * kind.scales * R;  // of a group of tokens
+      const Dim parts =
+          turns * ceil_div(tokens, QuantizedGroup::most) + tokens * ceil_div(turns, scales_at_once);
+      Upcoming next{tiles, count, (u + ahead) * unit_bytes, ceil_div(cut * unit_bytes, parts)};
       for (Dim t = 0; t < tokens; t += QuantizedGroup::most) {
         const Dim together = (std::min)(QuantizedGroup::most, tokens - t);
         unit.template multiply<R>(bytes, floats,
@@ -256,19 +299,20 @@ TENON_AMX inline void gemm(TilesOf<F>& unit, const LinearTile* tiles, int count,
     }
   }
 }
+template <class F, int R, bool Few>
+TENON_AMX inline void gemm_groups(const LinearTile* tiles, int count, const LinearRows& rows) {
+  TilesOf<F, Few> unit;
+  for (; count > 0; tiles += R, count -= R) {
+    gemm<F, R, Few>(unit, tiles, (std::min)(count, R), rows);
+  }
+  release_tiles();
+}
 
 template <class F>
 TENON_AMX inline void linear_int8(const LinearTile* tiles, int count, const LinearRows& rows) {
-  if (rows.tokens <= few_tokens) {
-    return avx512vnni::linear_int8<F>(tiles, count, rows);
-  }
-  TilesOf<F> unit;
-  // With few tokens the weights pass through once, so less of them at a time leaves more room.
-  const int at_once = rows.tokens <= 2 * QuantizedGroup::most ? 2 : 4;
-  for (; count > 0; tiles += at_once, count -= at_once) {
-    gemm<F, 4>(unit, tiles, (std::min)(count, at_once), rows);
-  }
-  release_tiles();
+  if (rows.tokens <= vector_tokens) return avx512vnni::linear_int8<F>(tiles, count, rows);
+  if (rows.tokens <= few_tokens) return gemm_groups<F, 2, true>(tiles, count, rows);
+  gemm_groups<F, 4, false>(tiles, count, rows);
 }
 
 template <class F>

@@ -80,10 +80,12 @@ const LinearLeaf& linear_leaf_of_tag(int tag, Isa isa) {
   });
 }
 
-// A token alone streams its weights from memory: as eight runs side by side, because one does not
-// keep enough lines on their way. A leaf that fetches past the end of a tile then finds the tile
-// that its run goes on with.
-inline constexpr Dim weight_streams = 8;
+// Few tokens stream their weights from memory, in runs of tiles side by side: a token alone eight,
+// because one does not keep enough lines on their way, others two, which most leaves take together.
+// A leaf that fetches past the end of a tile then finds the tile that its run goes on with.
+inline constexpr Dim weight_streams(Dim tokens) {
+  return tokens == 1 ? 8 : tokens <= 32 ? 2 : 1;
+}
 
 // Hands tiles [range) of the outputs' tiles, counted through all outputs, to their leaves. Tiles of
 // neighbouring outputs go together where one leaf does both: small matrices alone would be too few
@@ -104,7 +106,7 @@ void run_tiles(Isa isa, const LinearRows& rows, std::span<const LinearOutput<For
     const LinearLeaf& leaf = linear_leaf_of_tag<Formats>(weight.tag(), isa);
     const bool integers = activations == Activations::int8 && leaf.int8 != nullptr;
     const LinearLeaf::Call call = integers ? leaf.int8 : leaf.f32;
-    const Dim streams = rows.tokens == 1 ? weight_streams : 1;
+    const Dim streams = weight_streams(rows.tokens);
     const Dim each = ceil_div(end - begin, streams);
     for (Dim i = 0; i < each * streams; ++i) {
       const Dim t = begin + i % streams * each + i / streams;
