@@ -173,6 +173,9 @@ refuses 'PATTERN=FORMAT' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --te
 refuses 'it is "q9"' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --tensor '*=q9'
 refuses 'nothing of that name' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --imatrix "$work/absent"
 refuses 'importance matrix' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --imatrix "$work/text.gguf"
+# One entry "x", used once, of one column of importance 1: of no tensor of this model.
+printf '\1\0\0\0\1\0\0\0x\1\0\0\0\1\0\0\0\0\0\200\77' > "$work/imatrix.dat"
+refuses 'another model' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --imatrix "$work/imatrix.dat"
 [[ ! -e $work/refused.gguf ]] || complain 'a refused quantize left a file'
 if [[ -f $shared/models/trained/story-gqa.gguf ]]; then
   gqa=$shared/models/trained/story-gqa.gguf
