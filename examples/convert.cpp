@@ -118,7 +118,11 @@ void write(const Options& o, const tenon::TensorSource& source) {
 void convert(const Options& o) {
   const auto checkpoint = tenon::open_checkpoint(o.in);
   const tenon::TensorSource& file = *checkpoint;
-  if (o.out.ends_with(".gguf")) tenon::check_replaceable(o.out);
+  if (o.out.ends_with(".gguf")) {
+    tenon::check_replaceable(o.out);
+  } else {
+    tenon::check_writable_folder(o.out);
+  }
   if (o.method.empty()) {
     if (!o.text_file.empty()) {
       tenon::fail<tenon::RequestError>(

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <tenon/io/checkpoint.hpp>
 #include <tenon/io/npy.hpp>
+#include <tenon/io/replace_file.hpp>
 #include <tenon/quant/named_formats.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/registry.hpp>
@@ -67,6 +68,7 @@ void score(const Options& o) {
   }
   tenon::ThreadTeam team(o.threads);
   const auto file = tenon::open_checkpoint(o.model);
+  if (!o.logits.empty()) tenon::check_replaceable(o.logits);
   const auto tokenizer = tokenizer_of(*file);
   tenon::BindOptions binding;
   if (!o.quantize.empty()) binding.quantize = &tenon::find_weight_format(o.quantize);

@@ -129,6 +129,7 @@ for variant in '--threads 2' '--ctx 300'; do
   # shellcheck disable=SC2086
   gives "$once" "$bin/generate" "$model" --ids --max-tokens 40 $variant
 done
+refuses 'it is a directory' "$bin/score" "$model" --tokens 1,99999999 --logits "$work/folder.gguf" # before the id
 warm=$("$bin/generate" "$model" --temperature 0.8 --top-p 0.9 --seed 3 --max-tokens 40)
 gives "$warm" "$bin/generate" "$model" --temperature 0.8 --top-p 0.9 --seed 3 --max-tokens 40
 "$bin/generate" "$model" --prompt $'\xff\xfe bytes that are no text' --max-tokens 5 > /dev/null || complain 'invalid UTF-8 in a prompt must work'
@@ -281,6 +282,7 @@ if [[ -x $bin/convert ]]; then
   receipt '768 bytes per token' mla 32
   # Without a method: from one kind of checkpoint to the other and back.
   refuses 'dequantize' "$bin/convert" "$model" "$work/hf"
+  refuses 'must be a folder' "$bin/convert" "$model" "$work/text" gqa 3 # before the 3, which is wrong too
   refuses 'METHOD' "$bin/convert" "$model" "$work/hf" --text "$work/long"
   "$bin/convert" "$model" "$work/hf" --dequantize && "$bin/convert" "$work/hf" "$work/back.gguf" \
     && "$bin/inspect" "$work/back.gguf" > /dev/null || complain 'convert to a folder and back'
