@@ -135,7 +135,7 @@ void convert(const Options& o) {
   std::optional<Text> text;
   std::optional<tenon::MixerInputs> inputs;
   if (!o.text_file.empty()) {
-    text = read_text(o.text_file, tokenizer_of(file));
+    text = read_text(o.text_file, tenon::Tokenizer::from(file));
     inputs = inputs_of(file, *text, team);
   }
   tenon::Conversion made = converted(o, file, inputs ? &*inputs : nullptr);

@@ -83,7 +83,7 @@ void generate(const Options& o) {
   tenon::ThreadTeam team(o.threads);
   const auto checkpoint = tenon::open_checkpoint(o.model);
   const tenon::TensorSource& file = *checkpoint;
-  const auto tokenizer = tokenizer_of(file);
+  const auto tokenizer = tenon::Tokenizer::from(file);
   tenon::BindOptions binding{.progress = progress_line(file), .verify = o.verify};
   if (!o.quantize.empty()) binding.quantize = &tenon::find_weight_format(o.quantize);
   const auto model = tenon::zoo::All::load(file, team, binding);

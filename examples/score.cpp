@@ -69,7 +69,7 @@ void score(const Options& o) {
   tenon::ThreadTeam team(o.threads);
   const auto file = tenon::open_checkpoint(o.model);
   if (!o.logits.empty()) tenon::check_replaceable(o.logits);
-  const auto tokenizer = tokenizer_of(*file);
+  const auto tokenizer = tenon::Tokenizer::from(*file);
   tenon::BindOptions binding;
   if (!o.quantize.empty()) binding.quantize = &tenon::find_weight_format(o.quantize);
   const auto model = tenon::zoo::All::load(*file, team, binding);
