@@ -127,6 +127,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", o.threads, "0: as many as this process may use")
       ->capture_default_str();
   app.add_option("--chunk", o.chunk, "tokens fed at a time; 0: up to 256. Changes no result")
+      ->check(from_to(0, 1 << 20))
       ->capture_default_str();
   app.add_option("--cache", o.cache,
                  "format of cached rows (f32, f16, bf16, q8_0, q4_0, fp8_e4m3, fp8_e5m2), or of "

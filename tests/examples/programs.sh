@@ -68,7 +68,7 @@ refuses '--ctx: must be a whole number from 0 to 268435456, it is "-1"' "$bin/ge
 refuses '--ctx: must be a whole number from 0 to 268435456' "$bin/generate" "$model" --ctx 2000000000
 refuses 'ctx' "$bin/generate" "$model" --ctx 99999999999999
 refuses 'one of f16, f32, q8_0' "$bin/generate" "$model" --cache q3
-refuses 'context' "$bin/generate" "$model" --ctx 4 --prompt 'Once upon a time there was a king'
+refuses 'the prompt must fit the context of 4 tokens, it has 10; give --ctx 10 or more' "$bin/generate" "$model" --ctx 4 --prompt 'Once upon a time there was a king'
 refuses 'TENON_ISA' env TENON_ISA=sse9 "$bin/generate" "$model"
 refuses '1024' "$bin/score" "$model" --tokens 1,2,1024 --perplexity
 refuses '-1' "$bin/score" "$model" --tokens 1,-1 --perplexity
@@ -77,7 +77,7 @@ refuses 'at least' "$bin/score" "$model" --tokens 1 --perplexity --window 0
 refuses 'one of --tokens and --text-file' "$bin/score" "$model" --perplexity
 refuses '--logits or --perplexity' "$bin/score" "$model" --tokens 1,2
 refuses 'activations' "$bin/score" "$model" --tokens 1,2 --perplexity --activations f64
-refuses 'chunk' "$bin/score" "$model" --tokens 1,2 --perplexity --chunk -3
+refuses '--chunk: must be a whole number from 0 to 1048576' "$bin/score" "$model" --tokens 1,2 --perplexity --chunk -3
 refuses 'nothing of that name' "$bin/score" "$model" --text-file "$work/absent.txt" --perplexity
 refuses '99999' "$bin/tokenize" "$model" --decode 5,99999
 refuses 'whole numbers' "$bin/tokenize" "$model" --decode five

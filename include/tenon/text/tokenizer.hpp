@@ -48,10 +48,10 @@ struct DecodeState {
 // put a space in front of each such stretch (not of an empty one), as llama.cpp and the legacy mode
 // of Hugging Face do. decode() takes that space away at the start and after every special piece
 // that it writes, so decode(encode(text)) == text for every text, UTF-8 or not, that the vocabulary
-// can spell (it can when it has the 256 byte pieces, or is byte-level) and the file has no step
-// that changes the text (a normal form, lower case, U+2581 for the space, ...). After a control
-// piece that is not written the space stays, as with both: it keeps "day.</s><s> Once" from
-// becoming "day.Once".
+// can spell (it can when it has the 256 byte pieces, or is byte-level with a piece of each byte)
+// and the file has no step that changes the text (a normal form, lower case, U+2581 for the space,
+// ...). After a control piece that is not written the space stays, as with both: it keeps
+// "day.</s><s> Once" from becoming "day.Once".
 class Tokenizer {
  public:
   // Reads the keys "tokenizer.ggml.*" of GGUF where "tokenizer.ggml.model" is there; else the texts
