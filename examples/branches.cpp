@@ -13,7 +13,7 @@ int main(int argc, char** argv) try {
   }
   const auto checkpoint = tenon::open_checkpoint(path);
   const tenon::TensorSource& file = *checkpoint;
-  const auto tokenizer = tenon::Tokenizer::from(file.metadata());
+  const auto tokenizer = tenon::Tokenizer::from(file);
   const auto prompt = tokenizer.encode(argc > 2 ? argv[2] : "Once upon a time, there was a dog");
 
   // [fork]

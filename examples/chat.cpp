@@ -325,11 +325,13 @@ void chat(const Options& o) {
                                      "; 0 goes on to the end of the answer");
   tenon::ThreadTeam team(o.threads);
   const auto file = tenon::open_checkpoint(o.model);
-  const auto tokenizer = tokenizer_of(*file);
-  auto chat_template = o.template_file.empty()
-                           ? tenon::ChatTemplate::from(file->metadata(), tokenizer)
-                           : tenon::ChatTemplate(read_file(o.template_file),
-                                                 tenon::ChatTemplate::texts_of(tokenizer));
+  const auto tokenizer = tenon::Tokenizer::from(*file);
+  auto chat_template =
+      o.template_file.empty()
+          ? tenon::naming_origin(
+                *file, [&] { return tenon::ChatTemplate::from(file->metadata(), tokenizer); })
+          : tenon::ChatTemplate(read_file(o.template_file),
+                                tenon::ChatTemplate::texts_of(tokenizer));
   const auto model = tenon::zoo::All::load(*file, team);
   const int trained =
       model.trained_context() > 0 ? model.trained_context() : longest_default_context;

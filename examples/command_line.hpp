@@ -10,9 +10,7 @@
 #include <string>
 #include <tenon/core/error.hpp>
 #include <tenon/decode/sampling_options.hpp>
-#include <tenon/io/tensor_source.hpp>
 #include <tenon/kernels/activations.hpp>
-#include <tenon/text/tokenizer.hpp>
 
 // Parses, then runs body(). Exit code 0 after success or --help; 1, with one line on stderr, after
 // a bad option or an error.
@@ -45,11 +43,6 @@ int run_program(CLI::App& app, int argc, char** argv, Body&& body) {
   }
   std::cerr << app.get_name() << ": " << line << '\n';
   return 1;
-}
-
-// The tokenizer of a checkpoint; errors name the file.
-inline tenon::Tokenizer tokenizer_of(const tenon::TensorSource& source) {
-  return tenon::naming_origin(source, [&] { return tenon::Tokenizer::from(source.metadata()); });
 }
 
 // --activations: what block-quantized weights are multiplied with.

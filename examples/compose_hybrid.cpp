@@ -62,9 +62,7 @@ int main(int argc, char** argv) try {
     const auto checkpoint = open_checkpoint(path);
     const TensorSource& file = *checkpoint;
     auto session = Chat::bind(file).open({});
-    std::cout
-        << generate_text(session, Tokenizer::from(file.metadata()), "Once upon a time", {}).text
-        << '\n';
+    std::cout << generate_text(session, Tokenizer::from(file), "Once upon a time", {}).text << '\n';
     return 0;
   }
   std::puts("36 layers     per token B      fixed B    at 2048, B    at 8192, B");

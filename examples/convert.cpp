@@ -118,7 +118,11 @@ void write(const Options& o, const tenon::TensorSource& source) {
 void convert(const Options& o) {
   const auto checkpoint = tenon::open_checkpoint(o.in);
   const tenon::TensorSource& file = *checkpoint;
-  if (o.out.ends_with(".gguf")) tenon::check_replaceable(o.out);
+  if (o.out.ends_with(".gguf")) {
+    tenon::check_replaceable(o.out);
+  } else {
+    tenon::check_writable_folder(o.out);
+  }
   if (o.method.empty()) {
     if (!o.text_file.empty()) {
       tenon::fail<tenon::RequestError>(
@@ -131,7 +135,7 @@ void convert(const Options& o) {
   std::optional<Text> text;
   std::optional<tenon::MixerInputs> inputs;
   if (!o.text_file.empty()) {
-    text = read_text(o.text_file, tokenizer_of(file));
+    text = read_text(o.text_file, tenon::Tokenizer::from(file));
     inputs = inputs_of(file, *text, team);
   }
   tenon::Conversion made = converted(o, file, inputs ? &*inputs : nullptr);

@@ -66,7 +66,7 @@ void compare(const std::string& model, const std::string& path) {
     const MappedFile given(path);
     text.assign(reinterpret_cast<const char*>(given.bytes().data()), given.bytes().size());
   }
-  const auto tokenizer = Tokenizer::from(file.metadata());
+  const auto tokenizer = Tokenizer::from(file);
   const auto ids = tokenizer.encode(text, {.bos = false, .eos = false});
   print<Story<Causal>>("causal", file, ids, tokenizer);
   print<Story<Dilated>>("dilated", file, ids, tokenizer);

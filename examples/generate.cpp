@@ -83,7 +83,7 @@ void generate(const Options& o) {
   tenon::ThreadTeam team(o.threads);
   const auto checkpoint = tenon::open_checkpoint(o.model);
   const tenon::TensorSource& file = *checkpoint;
-  const auto tokenizer = tokenizer_of(file);
+  const auto tokenizer = tenon::Tokenizer::from(file);
   tenon::BindOptions binding{.progress = progress_line(file), .verify = o.verify};
   if (!o.quantize.empty()) binding.quantize = &tenon::find_weight_format(o.quantize);
   const auto model = tenon::zoo::All::load(file, team, binding);
@@ -92,6 +92,12 @@ void generate(const Options& o) {
   tenon::Limits limits;
   limits.context = o.context != 0 ? o.context : (std::min)(trained, longest_default_context);
   limits.step_tokens = (std::min)(limits.context, 256);
+  const std::size_t given = tokenizer.encode(o.prompt).size();
+  if (given > static_cast<std::size_t>(limits.context)) {
+    tenon::fail<tenon::CapacityError>("the prompt must fit the context of ", limits.context,
+                                      " tokens, it has ", given, "; give --ctx ", given,
+                                      " or more, or a shorter --prompt");
+  }
   auto session = model.open(limits, {.cache = o.cache, .executor = &team});
 
   tenon::TextOptions options;

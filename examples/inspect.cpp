@@ -72,7 +72,7 @@ void print_tokenizer(const tenon::TensorSource& file) {
     return;
   }
   try {
-    const auto tokenizer = tenon::Tokenizer::from(file.metadata());
+    const auto tokenizer = tenon::Tokenizer::from(file);
     const auto id = [](const std::optional<tenon::Token>& token) {
       return token ? std::to_string(*token) : std::string("none");
     };

@@ -181,6 +181,7 @@ void run(const Options& options) {
   std::optional<tenon::ImportanceMatrix> importance;
   if (!options.importance.empty()) {
     importance = tenon::ImportanceMatrix::open(options.importance);
+    importance->check_made_with(file);
   }
   const Recipe recipe(file, options.format, options.pure, importance.has_value(),
                       options.overrides);

@@ -17,7 +17,7 @@ using namespace tenon::cost;
 
 namespace {
 
-constexpr Dim most_context = 100'000'000;
+constexpr Dim longest_counted = 100'000'000;
 
 struct Options {
   std::string model, shape, hardware = "host", weights, cache, arithmetic;
@@ -140,9 +140,9 @@ Table hardware_table(const ModelSizes& m, const Hardware& on, Arithmetic in) {
   table.add({"balance, FLOPs per byte", number(on.balance(in))});
   table.add({"critical batch, tokens of a step", number(critical_batch(load, on, in))});
   if (on.memory > 0) {
-    const Dim longest = longest_context(m, 1, on.memory, most_context);
+    const Dim longest = longest_context(m, 1, on.memory, longest_counted);
     table.add({"longest context of one sequence",
-               longest == most_context ? "no limit" : std::to_string(longest)});
+               longest == longest_counted ? "no limit" : std::to_string(longest)});
   }
   return table;
 }
@@ -329,7 +329,7 @@ int main(int argc, char** argv) {
   app.add_option("--ctx", o.contexts, "tokens of each of them, several numbers")
       ->capture_default_str()
       ->delimiter(',')
-      ->check(CLI::Range(Dim{1}, most_context));
+      ->check(CLI::Range(Dim{1}, longest_counted));
   app.add_option("--weights", o.weights,
                  "format of all weights; empty: the file's, of a shape bf16");
   app.add_option("--cache", o.cache,

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <tenon/io/checkpoint.hpp>
 #include <tenon/io/npy.hpp>
+#include <tenon/io/replace_file.hpp>
 #include <tenon/quant/named_formats.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/zoo/registry.hpp>
@@ -67,7 +68,8 @@ void score(const Options& o) {
   }
   tenon::ThreadTeam team(o.threads);
   const auto file = tenon::open_checkpoint(o.model);
-  const auto tokenizer = tokenizer_of(*file);
+  if (!o.logits.empty()) tenon::check_replaceable(o.logits);
+  const auto tokenizer = tenon::Tokenizer::from(*file);
   tenon::BindOptions binding;
   if (!o.quantize.empty()) binding.quantize = &tenon::find_weight_format(o.quantize);
   const auto model = tenon::zoo::All::load(*file, team, binding);
@@ -125,6 +127,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", o.threads, "0: as many as this process may use")
       ->capture_default_str();
   app.add_option("--chunk", o.chunk, "tokens fed at a time; 0: up to 256. Changes no result")
+      ->check(from_to(0, 1 << 20))
       ->capture_default_str();
   app.add_option("--cache", o.cache,
                  "format of cached rows (f32, f16, bf16, q8_0, q4_0, fp8_e4m3, fp8_e5m2), or of "

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   app.add_flag("--special", special, "control tokens in the text count as such, and are shown");
   return run_program(app, argc, argv, [&] {
     const auto file = tenon::open_checkpoint(model);
-    const auto tokenizer = tokenizer_of(*file);
+    const auto tokenizer = tenon::Tokenizer::from(*file);
     if (given->empty()) text.assign(std::istreambuf_iterator<char>(std::cin), {});
     if (decode) {
       if (given->empty() && text.ends_with('\n')) text.pop_back();

@@ -98,7 +98,7 @@ void compare(const Options& o) {
       for (const Dim extent : tensor.shape) values *= extent;
       parameters += values;
     }
-    const auto tokenizer = Tokenizer::from(file.metadata());
+    const auto tokenizer = Tokenizer::from(file);
     const auto model = zoo::All::load(file, serial);
     auto session = model.open({.context = 256}, {.cache = "f16", .executor = &serial});
     const NllSum nll =

@@ -68,7 +68,7 @@ refuses '--ctx: must be a whole number from 0 to 268435456, it is "-1"' "$bin/ge
 refuses '--ctx: must be a whole number from 0 to 268435456' "$bin/generate" "$model" --ctx 2000000000
 refuses 'ctx' "$bin/generate" "$model" --ctx 99999999999999
 refuses 'one of f16, f32, q8_0' "$bin/generate" "$model" --cache q3
-refuses 'context' "$bin/generate" "$model" --ctx 4 --prompt 'Once upon a time there was a king'
+refuses 'the prompt must fit the context of 4 tokens, it has 10; give --ctx 10 or more' "$bin/generate" "$model" --ctx 4 --prompt 'Once upon a time there was a king'
 refuses 'TENON_ISA' env TENON_ISA=sse9 "$bin/generate" "$model"
 refuses '1024' "$bin/score" "$model" --tokens 1,2,1024 --perplexity
 refuses '-1' "$bin/score" "$model" --tokens 1,-1 --perplexity
@@ -77,7 +77,7 @@ refuses 'at least' "$bin/score" "$model" --tokens 1 --perplexity --window 0
 refuses 'one of --tokens and --text-file' "$bin/score" "$model" --perplexity
 refuses '--logits or --perplexity' "$bin/score" "$model" --tokens 1,2
 refuses 'activations' "$bin/score" "$model" --tokens 1,2 --perplexity --activations f64
-refuses 'chunk' "$bin/score" "$model" --tokens 1,2 --perplexity --chunk -3
+refuses '--chunk: must be a whole number from 0 to 1048576' "$bin/score" "$model" --tokens 1,2 --perplexity --chunk -3
 refuses 'nothing of that name' "$bin/score" "$model" --text-file "$work/absent.txt" --perplexity
 refuses '99999' "$bin/tokenize" "$model" --decode 5,99999
 refuses 'whole numbers' "$bin/tokenize" "$model" --decode five
@@ -129,6 +129,7 @@ for variant in '--threads 2' '--ctx 300'; do
   # shellcheck disable=SC2086
   gives "$once" "$bin/generate" "$model" --ids --max-tokens 40 $variant
 done
+refuses 'it is a directory' "$bin/score" "$model" --tokens 1,99999999 --logits "$work/folder.gguf" # before the id
 warm=$("$bin/generate" "$model" --temperature 0.8 --top-p 0.9 --seed 3 --max-tokens 40)
 gives "$warm" "$bin/generate" "$model" --temperature 0.8 --top-p 0.9 --seed 3 --max-tokens 40
 "$bin/generate" "$model" --prompt $'\xff\xfe bytes that are no text' --max-tokens 5 > /dev/null || complain 'invalid UTF-8 in a prompt must work'
@@ -173,6 +174,9 @@ refuses 'PATTERN=FORMAT' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --te
 refuses 'it is "q9"' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --tensor '*=q9'
 refuses 'nothing of that name' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --imatrix "$work/absent"
 refuses 'importance matrix' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --imatrix "$work/text.gguf"
+# One entry "x", used once, of one column of importance 1: of no tensor of this model.
+printf '\1\0\0\0\1\0\0\0x\1\0\0\0\1\0\0\0\0\0\200\77' > "$work/imatrix.dat"
+refuses 'another model' "$bin/quantize" "$model" "$work/refused.gguf" q8_0 --imatrix "$work/imatrix.dat"
 [[ ! -e $work/refused.gguf ]] || complain 'a refused quantize left a file'
 if [[ -f $shared/models/trained/story-gqa.gguf ]]; then
   gqa=$shared/models/trained/story-gqa.gguf
@@ -278,6 +282,7 @@ if [[ -x $bin/convert ]]; then
   receipt '768 bytes per token' mla 32
   # Without a method: from one kind of checkpoint to the other and back.
   refuses 'dequantize' "$bin/convert" "$model" "$work/hf"
+  refuses 'must be a folder' "$bin/convert" "$model" "$work/text" gqa 3 # before the 3, which is wrong too
   refuses 'METHOD' "$bin/convert" "$model" "$work/hf" --text "$work/long"
   "$bin/convert" "$model" "$work/hf" --dequantize && "$bin/convert" "$work/hf" "$work/back.gguf" \
     && "$bin/inspect" "$work/back.gguf" > /dev/null || complain 'convert to a folder and back'

@@ -126,6 +126,13 @@ std::string cut(const std::string& text, const std::vector<std::string>& stops) 
   return text;
 }
 
+// The mark of a space may come back as one.
+std::string spaced(std::string text) {
+  for (std::size_t at = 0; (at = text.find("\u2581", at)) != std::string::npos; ++at)
+    text.replace(at, 3, " ");
+  return text;
+}
+
 void check_stream(const Tokenizer& tokenizer, const std::vector<Token>& ids, const Options& options,
                   const std::vector<std::string>& stops) {
   TextStream stream(tokenizer, {.stop = stops, .special = options.special});
@@ -163,9 +170,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const Token id : ids)
       require(id >= 0 && id < tokenizer.vocab(), "ids lie in the vocabulary");
     if (options.bytes && !options.hostile) {
-      require(tokenizer.decode(ids, {.special = true}) == text, "decoding gives the text back");
+      const std::string back = spaced(text);
+      require(spaced(tokenizer.decode(ids, {.special = true})) == back,
+              "decoding gives the text back");
       const std::vector<Token> plain = tokenizer.encode(text, {.bos = true, .eos = true});
-      require(tokenizer.decode(plain) == text,
+      require(spaced(tokenizer.decode(plain)) == back,
               "decoding gives the text back, without start and end");
     }
     check_stream(tokenizer, ids, options, stops);

@@ -92,6 +92,25 @@ TEST_CASE("a file cut at any byte is refused") {
   CHECK_NOTHROW(Gguf::from_bytes(GgufBytes::to_bytes(whole)));
 }
 
+TEST_CASE("a file cut in the padding behind its last tensor is refused, one without any is whole") {
+  GgufBytes file = small_file();
+  file.f32_tensor("three", {3}, {1, 2, 3});
+  const std::string padded = file.file();
+  REQUIRE(padded.size() % 32 == 0);
+  const std::size_t unpadded = padded.size() - 20;  // 12 bytes of the last tensor, 20 behind them
+  for (std::size_t bytes = unpadded - 12; bytes < padded.size(); ++bytes) {
+    INFO(bytes << " of " << padded.size());
+    const std::string error = refusal(padded.substr(0, bytes));
+    if (bytes == unpadded) {
+      CHECK(error.empty());
+    } else {
+      CHECK(missing(error, {"hostile.gguf", "cut short"}) == "");
+    }
+  }
+  CHECK(refusal(padded).empty());
+  CHECK(refusal(padded + "more").empty());
+}
+
 TEST_CASE("a model cut inside any tensor is refused by that tensor's name") {
   const auto path = shared_file("models/stories260K.gguf");
   if (path.empty()) return;

@@ -522,6 +522,36 @@ TEST_CASE("GGUF to a folder and back: the same tensors, for every family", "[hug
   }
 }
 
+TEST_CASE("where no folder can be written is said before anything is", "[hugging_face]") {
+  const test::TemporaryFolder at;
+  const auto refusal = [&](const std::string& name) {
+    return test::error_of<RequestError>([&] { check_writable_folder(at / name); });
+  };
+  test::write_file(at / "file", "no folder");
+  CHECK(test::missing(refusal("file"), {(at / "file").string(), "must be a folder", "name another"})
+            .empty());
+  CHECK(test::missing(refusal("file/new/one"), {"file/new/one", "is no folder"}).empty());
+  std::filesystem::create_directory_symlink(at / "absent", at / "link");
+  CHECK(test::missing(refusal("link"), {"link", "is no folder"}).empty());
+  for (const std::string name : {"new", "new/", "new/and/inside", "new/../other"}) {
+    INFO(name);
+    CHECK(refusal(name).empty());
+  }
+  for (const std::string name : {"config.json", "tokenizer.json", "model.safetensors.index.json"}) {
+    std::filesystem::create_directories(at / "full" / name);
+    CHECK(test::missing(refusal("full"), {name, "it is a directory"}).empty());
+    std::filesystem::remove(at / "full" / name);
+  }
+  std::filesystem::create_directories(at / "full" / "anything");
+  CHECK(refusal("full").empty());
+  // Nothing is left of looking.
+  std::size_t entries = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(at / ".")) {
+    entries += entry.path().filename() != "anything" ? 1 : 0;
+  }
+  CHECK(entries == 3);  // file, link, full
+}
+
 TEST_CASE("what a folder cannot say is refused", "[hugging_face]") {
   const auto quantized = shared_file("models/stories260K-q8_0.gguf");
   const auto factors = shared_file("models/zoo/llama3-ropefreqs.gguf");

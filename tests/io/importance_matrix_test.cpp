@@ -74,7 +74,7 @@ TEST_CASE("importance: sums over counts, scaled by a power of two") {
 
 TEST_CASE("importance: the older binary files") {
   const test::TemporaryFolder folder;
-  test::write_file(folder / "a", binary(1, "output.weight", 3, {6, 3, 3}) + test::raw(100));
+  test::write_file(folder / "a", binary(1, "output.weight", 3, {6, 3, 3}));
   const auto matrix = ImportanceMatrix::open(folder / "a");
   // Means 2, 1, 1: their mean 4/3 is above 1 already.
   CHECK(found(matrix, "output.weight", 1, 3, 0) == std::vector<float>{2, 1, 1});
@@ -148,13 +148,19 @@ TEST_CASE("importance: files as llama.cpp writes them, the older one and the GGU
   CHECK(found(now, "blk.0.attn_q.weight", 1, 4, 0) == query);
   CHECK(found(then, "blk.0.attn_q.weight", 1, 4, 0) == query);
   CHECK(found(now, "blk.0.ffn_gate_exps.weight", 3, 2, 1) == std::vector<float>{1, 1});
-  // Cut anywhere: refused, but where only the end is missing, which says nothing of weights.
+  // Cut anywhere: refused, but where all that the oldest files do not have is missing.
   const std::size_t needed = dat.size() - 8 - text.size();
   for (std::size_t size = 1; size < dat.size(); ++size) {
     test::write_file(folder / "cut", dat.substr(0, size));
     const auto error = test::error_of<LoadError>([&] { ImportanceMatrix::open(folder / "cut"); });
     INFO(size);
-    CHECK(error.empty() == (size >= needed));
+    CHECK(error.empty() == (size == needed));
+  }
+  const std::string gguf = test::read_file(folder / "imatrix.gguf");
+  for (std::size_t size = gguf.size() - 15; size < gguf.size(); ++size) {
+    test::write_file(folder / "cut", gguf.substr(0, size));
+    const auto error = test::error_of<LoadError>([&] { ImportanceMatrix::open(folder / "cut"); });
+    CHECK(test::missing(error, {"cut short"}).empty());
   }
 }
 
@@ -178,6 +184,13 @@ TEST_CASE("importance: what is none is refused") {
   CHECK_THAT(refusal(binary(1, "x", 1, {1, inf})), Contains("from 0 to 2^100"));
   CHECK_THAT(refusal(binary(1, "x", 1, {1, std::nanf("")})), Contains("from 0 to 2^100"));
   CHECK_THAT(refusal(binary(1, "x", -4, {1, 2})), Contains("the number of calls"));
+  CHECK_THAT(refusal(binary(1, "x", 0, {1, 2})), Contains("calls") && Contains("it is 0"));
+  const std::string whole = binary(1, "x", 1, {1, 2});
+  CHECK_THAT(refusal(whole + test::raw(7)), Contains("the length of the text's name"));
+  CHECK_THAT(refusal(whole + test::raw(7, 5) + "text"), Contains("which is 5, there are 4"));
+  CHECK_THAT(refusal(whole + test::raw(7, 3) + "text"), Contains("which is 3, there are 4"));
+  CHECK_THAT(refusal(whole + test::raw(7, -1)), Contains("which is -1, there are 0"));
+  CHECK(refusal(whole + test::raw(7, 4) + "text") == "accepted");
   CHECK_THAT(refusal(test::raw(1, 1) + "x" + test::raw(1, 1 << 28)), Contains("the values"));
   CHECK_THAT(refusal("no matrix at all, but text"), Contains("the number of entries"));
   CHECK_THAT(refusal(binary(2, "x", 1, {1}) + binary(1, "x", 1, {1}).substr(4)),
@@ -190,4 +203,51 @@ TEST_CASE("importance: what is none is refused") {
   CHECK_THAT(refused({{"x.in_sum2", {2, 2}, {1, 2, 3, 4}}}), Contains("x.counts"));
   CHECK_THAT(refused({{"x.in_sum2", {2, 2}, {1, 2, 3, 4}}, {"x.counts", {1, 1}, {1}}}),
              Contains("must have 2 counts"));
+  CHECK_THAT(refused({{"x.in_sum2", {2, 2}, {1, 2, 3, 4}}, {"x.counts", {2, 1}, {0, 0}}}),
+             Contains("it is of none"));
+  CHECK_THAT(refused({{"x.in_sum2", {2, 2}, {1, 2, 3, 4}}, {"x.counts", {2, 1}, {1, 0}}}),
+             Contains("in matrix 1 it is not"));
+}
+
+TEST_CASE("importance: of another model it is refused") {
+  const test::TemporaryFolder folder;
+  write(folder / "model", {{"token_embd.weight", {4, 2}, std::vector<float>(8)},
+                           {"blk.0.attn_q.weight", {2, 2}, std::vector<float>(4)},
+                           {"blk.0.attn_norm.weight", {2}, std::vector<float>(2)},
+                           {"blk.1.ffn_up_exps.weight", {3, 2, 4}, std::vector<float>(24)},
+                           {"blk.1.attn_k.weight", {2, 2}, std::vector<float>(4)},
+                           {"blk.2.attn_norm.weight", {2}, std::vector<float>(2)},
+                           {"blk.3.nextn.eh_proj.weight", {2, 4}, std::vector<float>(8)}});
+  const Gguf model = Gguf::open(folder / "model");
+  struct Known {
+    std::string name;
+    Dim matrices, columns;
+  };
+  const auto refusal = [&](const std::vector<Known>& known) {
+    std::vector<Entry> entries;
+    for (const auto& [name, matrices, columns] : known) {
+      const auto n = static_cast<std::size_t>(matrices);
+      entries.push_back({name + ".in_sum2",
+                         {matrices, columns},
+                         std::vector<float>(n * static_cast<std::size_t>(columns), 1.0f)});
+      entries.push_back({name + ".counts", {matrices, 1}, std::vector<float>(n, 1.0f)});
+    }
+    write(folder / "matrix", entries);
+    const auto matrix = ImportanceMatrix::open(folder / "matrix");
+    return test::error_of<LoadError>([&] { matrix.check_made_with(model); });
+  };
+  const Known query = {"blk.0.attn_q.weight", 1, 2}, experts = {"blk.1.ffn_up_exps.weight", 3, 4};
+  CHECK(refusal({query, experts}).empty());
+  CHECK(refusal({query, {"blk.1.attn_k.weight", 1, 2}}).empty());
+  const std::string matrix = (folder / "matrix").string(), file = (folder / "model").string();
+  CHECK(test::missing(refusal({query, experts, {"blk.4.attn_q.weight", 1, 2}}),
+                      {matrix, "blk.4.attn_q.weight", file, "another model"})
+            .empty());
+  CHECK(test::missing(refusal({query}), {matrix, "every layer", file, "blk.1", "another model"})
+            .empty());
+  CHECK(test::missing(refusal({{"blk.0.attn_q.weight", 1, 3}, experts}),
+                      {matrix, "blk.0.attn_q.weight", "1 x 2 columns, it is of 1 x 3"})
+            .empty());
+  CHECK(test::missing(refusal({query, {"blk.1.ffn_up_exps.weight", 4, 4}}), {"3 x 4", "4 x 4"})
+            .empty());
 }

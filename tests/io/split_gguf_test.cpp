@@ -78,6 +78,32 @@ TEST_CASE("missing, doubled and foreign parts are named", "[split]") {
   CHECK(error("alone.gguf").empty());
 }
 
+TEST_CASE("a merged file is whole; a part that says it were merged is refused", "[split]") {
+  const test::TemporaryFolder at;
+  for (const std::uint32_t count : {0u, 1u}) {
+    INFO(count);
+    const auto refusal = [&](const std::string& file, const Part& part) {
+      write_part(at / file, part);
+      return test::error_of<LoadError>([&] { open_checkpoint(at / file); });
+    };
+    // As gguf-split --merge leaves it.
+    CHECK(refusal("merged.gguf", {0, count, 1}).empty());
+    const auto merged = open_checkpoint(at / "merged.gguf");
+    CHECK(merged->tensors().size() == 1);
+    CHECK(merged->find("t0") != nullptr);
+    CHECK(merged->metadata().text("general.architecture") == "llama");
+    CHECK_FALSE(merged->metadata().contains("split.count"));
+    CHECK_FALSE(merged->metadata().contains("split.tensors.count"));
+    CHECK(merged->keep_alive() != nullptr);
+    CHECK(refusal("m-00001-of-00001.gguf", {0, count, 1}).empty());
+    CHECK(test::missing(refusal("a.gguf", {1, count, 1}),
+                        {"a.gguf", "\"split.count\" must be", "split.no (1)"})
+              .empty());
+    CHECK(test::missing(refusal("a.gguf", {0, count, 3}), {"(3, it holds 1)"}).empty());
+    CHECK(test::missing(refusal(name(1), {0, count, 1}), {name(1), "\"split.count\""}).empty());
+  }
+}
+
 TEST_CASE("parts in another order, of another model and without end are refused", "[split]") {
   const test::TemporaryFolder at;
   const auto error = [&](const std::string& file) {

@@ -109,6 +109,46 @@ TEST_CASE("byte-level BPE spells every byte, also those that are no UTF-8") {
   }
 }
 
+// Its vocabulary has no pieces for the 13 bytes that no UTF-8 holds. The letters that byte-level
+// files write for these bytes are added tokens, found in texts as such: in the tokenizers package
+// and llama.cpp these ids mean the letters, so here they do, and such a byte comes back as its
+// letter.
+TEST_CASE("deepseek-coder: what stands for bytes that are in no UTF-8 is a letter") {
+  const auto tokenizer = reference(file_of("deepseek-coder"));
+  if (!tokenizer) return;
+  const auto encode = [&](const std::string& text) {
+    return tokenizer->encode(text, {.bos = false});
+  };
+  // What the tokenizers package 0.23 makes of this vocabulary.
+  CHECK(encode("\u00FF") == Ids{32005});
+  CHECK(encode("\u00FF\u00FF") == Ids{32005, 32005});
+  CHECK(encode("a\u00FFb") == Ids{64, 32005, 65});
+  CHECK(encode("\u00E9") == Ids{584});
+  CHECK(tokenizer->decode(Ids{64, 32005, 65}) == "a\u00FFb");
+  const std::string letters[] = {"\u00F5", "\u00F7", "\u00C1", "\u00FD", "\u00C0",
+                                 "\u00FF", "\u00F8", "\u00FA", "\u00FE", "\u00FC",
+                                 "\u00F9", "\u00F6", "\u00FB"};
+  std::string changed;
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string text(1, static_cast<char>(byte));
+    const std::string back = tokenizer->decode(encode(text));
+    if (back != text) changed += text;
+  }
+  CHECK(changed == "\xC0\xC1\xF5\xF6\xF7\xF8\xF9\xFA\xFB\xFC\xFD\xFE\xFF");
+  for (Token id = 32000; const std::string& letter : letters) {
+    CHECK(encode(letter) == Ids{id});
+    CHECK(tokenizer->decode(Ids{id}) == letter);
+    // The letters are those of Latin-1: the byte is the code.
+    const auto code = static_cast<unsigned>(static_cast<unsigned char>(letter[0]) & 3) << 6 |
+                      (static_cast<unsigned char>(letter[1]) & 63u);
+    CHECK(encode(std::string(1, static_cast<char>(code))) == Ids{id++});
+  }
+  const std::string many(1'000'000, '\xFF');
+  const Ids ids = encode(many);
+  CHECK(ids == Ids(many.size(), 32005));
+  CHECK(tokenizer->decode(ids).size() == 2 * many.size());
+}
+
 TEST_CASE("row 25: incomplete characters in a byte-level vocabulary") {
   const Tokenizer tokenizer = Tokenizer::from(byte_level("llama-bpe", {}, {}));
   for (const std::string text : {"\xE2\x80", "\xE6\xAD", "\xED\xA0\x80", "\xF5\x80", "a\xE2 b"}) {

@@ -89,12 +89,9 @@ TEST_CASE("tokenizer.model: ids and texts") {
     const auto recorded = data(name + ".ids.json");
     for (std::size_t i = 0; i < texts.size(); ++i) {
       INFO(name << ", line " << i << ": " << nlohmann::json(texts[i]).dump());
-      // Where bytes can spell the mark of a space, this library keeps it apart from the space.
-      const bool bytes = tokenizer.find("<0x00>").has_value();
-      if (bytes && contains(texts[i], "\u2581")) continue;
       const Ids ids = recorded["ids"][i].get<Ids>();
       CHECK(tokenizer.encode(texts[i], {.bos = false, .eos = false}) == ids);
-      if (contains(texts[i], "\u2581")) continue;
+      if (contains(texts[i], "\u2581")) continue;  // at the start SentencePiece drops more than one
       // There the unknown piece is decoded to a sign, here to nothing.
       std::string decoded = recorded["decoded"][i].get<std::string>();
       const std::string sign = " \u2047 ";

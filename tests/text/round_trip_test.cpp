@@ -66,12 +66,20 @@ std::string random_utf8(std::mt19937& random, std::size_t characters) {
   return text;
 }
 
+// What comes back of a text: the mark of a space is one.
+std::string spaced(std::string text) {
+  for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; ++at)
+    text.replace(at, mark.size(), " ");
+  return text;
+}
+
 void check_round_trip(const Tokenizer& tokenizer, const std::string& text) {
+  const std::string back = spaced(text);
   const Ids ids = tokenizer.encode(text, {.bos = false});
-  REQUIRE(tokenizer.decode(ids) == text);
-  REQUIRE(tokenizer.decode(tokenizer.encode(text, {.bos = true, .eos = true})) == text);
+  REQUIRE(tokenizer.decode(ids) == back);
+  REQUIRE(tokenizer.decode(tokenizer.encode(text, {.bos = true, .eos = true})) == back);
   const Ids parsed = tokenizer.encode(text, {.bos = false, .parse_special = true});
-  REQUIRE(tokenizer.decode(parsed, {.special = true}) == text);
+  REQUIRE(tokenizer.decode(parsed, {.special = true}) == back);
 }
 
 }  // namespace
@@ -100,7 +108,8 @@ TEST_CASE("row 25: all strings of one to four lead and continuation bytes") {
     for (std::size_t i = from; i < to; ++i) {
       for (const unsigned char byte : classes) {
         texts.push_back(texts[i] + static_cast<char>(byte));
-        REQUIRE(tokenizer.decode(tokenizer.encode(texts.back(), {.bos = false})) == texts.back());
+        REQUIRE(tokenizer.decode(tokenizer.encode(texts.back(), {.bos = false})) ==
+                spaced(texts.back()));
       }
     }
     from = to;

@@ -373,12 +373,18 @@ TEST_CASE("without byte pieces the unknown piece stands for what cannot be spell
   CHECK(plain(tokenizer_of(some), "\u00E8") == Ids{3, 0});
 }
 
-TEST_CASE("U+2581 in a text comes back as itself where it can be spelled") {
+TEST_CASE("U+2581 in a text is one with the space") {
   const std::vector<Piece> words = {{mark, -1}, {"a", -2}, {mark + "a", -3}};
-  const Tokenizer tokenizer = tokenizer_of(marks_and_bytes() + words);
-  CHECK(plain(tokenizer, mark + "a") == Ids{259, 3 + 0xE2, 3 + 0x96, 3 + 0x81, 260});
-  CHECK(tokenizer.decode(plain(tokenizer, mark + "a")) == mark + "a");
-  CHECK(plain(tokenizer_of(marks() + words), mark + "a") == Ids{3, 5});
+  for (const auto& first : {marks_and_bytes(), marks()}) {
+    const Tokenizer tokenizer = tokenizer_of(first + words);
+    const auto id = static_cast<Token>(first.size());  // of the mark
+    CHECK(plain(tokenizer, mark + "a") == Ids{id, id + 2});
+    CHECK(plain(tokenizer, "a" + mark + "a") == Ids{id + 2, id + 2});
+    for (const auto& space : {std::string(" "), mark}) {
+      CHECK(plain(tokenizer, space + "a" + mark + space + "a") == plain(tokenizer, " a  a"));
+    }
+    CHECK(tokenizer.decode(plain(tokenizer, mark + "a" + mark + "a")) == " a a");
+  }
 }
 
 TEST_CASE("a vocabulary without a piece for the space spells it as a byte") {

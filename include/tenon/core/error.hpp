@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "abi.hpp"
 
@@ -95,6 +96,24 @@ template <class E, class... Parts>
 
 // Text from a file as it may appear in a message: control and non-ASCII bytes as \xNN, cut at 80.
 std::string printable(std::string_view text);
+
+// The message with the file or folder `origin` in front, unless it begins with that or with the
+// path of something inside.
+std::string with_origin(std::string_view origin, std::string_view what);
+
+// Calls read(), which reads what came from the file or folder `origin`. Its LoadErrors and
+// ShapeErrors get that name in front: whoever looks at keys and tensors does not know where these
+// come from.
+template <class Read>
+decltype(auto) naming_origin(std::string_view origin, Read&& read) {
+  try {
+    return std::forward<Read>(read)();
+  } catch (const LoadError& error) {
+    throw LoadError(with_origin(origin, error.what()));
+  } catch (const ShapeError& error) {
+    throw ShapeError(with_origin(origin, error.what()));
+  }
+}
 
 }  // namespace tenon::inline TENON_ABI
 

@@ -42,4 +42,16 @@ TENON_INLINE std::string printable(std::string_view text) {
   return out;
 }
 
+TENON_INLINE std::string with_origin(std::string_view origin, std::string_view what) {
+  constexpr std::string_view separators = "/\\";
+  const bool folder = !origin.empty() && separators.find(origin.back()) != separators.npos;
+  const bool begins = what.size() > origin.size() && what.substr(0, origin.size()) == origin;
+  // "model must be" does not begin with the folder "model".
+  const char next = begins ? what[origin.size()] : ' ';
+  if (begins && (folder || next == ':' || separators.find(next) != separators.npos)) {
+    return std::string(what);
+  }
+  return message(origin, ": ", what);
+}
+
 }  // namespace tenon::inline TENON_ABI

@@ -242,6 +242,7 @@ TENON_INLINE void Gguf::place(ByteReader& reader, std::span<const std::uint64_t>
   const std::uint64_t past = reader.position() % alignment_;
   if (past != 0) reader.take(alignment_ - past, {"the padding before the tensor data"});
   const std::span<const std::byte> data = reader.take(reader.remaining(), {"the tensor data"});
+  std::uint64_t end = 0;  // of the last tensor
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     TensorInfo& tensor = tensors_[i];
     const std::uint64_t bytes =
@@ -259,6 +260,14 @@ TENON_INLINE void Gguf::place(ByteReader& reader, std::span<const std::uint64_t>
     }
     tensor.data =
         data.subspan(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(bytes));
+    end = (std::max)(end, offsets[i] + bytes);
+  }
+  // Writers pad the last tensor as the others, or not at all.
+  const std::uint64_t short_by = (alignment_ - data.size() % alignment_) % alignment_;
+  if (data.size() > end && short_by > 0 && data.size() + short_by - end < alignment_) {
+    fail<LoadError>(origin_, ": the data must end with its last tensor, after ", end,
+                    " bytes, or be padded to a multiple of ", alignment_, ", they have ",
+                    data.size(), " bytes; the file is cut short, download it again");
   }
   check_apart();
 }

@@ -28,7 +28,19 @@ class FolderWriter {
     for (const TensorInfo& tensor : source.tensors()) add(tensor);
   }
 
+  // Whether one of the files may have that name, besides those that numbers tell apart.
+  static bool writes(std::string_view name) {
+    for (const std::string_view file :
+         {"config.json", "model.safetensors", "model.safetensors.index.json", "tokenizer.json",
+          "tokenizer_config.json", "tokenizer.model", "generation_config.json",
+          "chat_template.jinja"}) {
+      if (name == file) return true;
+    }
+    return false;
+  }
+
   void write(const std::filesystem::path& folder) {
+    check_writable_folder(folder);
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error || !std::filesystem::is_directory(folder)) {

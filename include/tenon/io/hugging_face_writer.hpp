@@ -23,6 +23,10 @@ struct HuggingFaceOptions {
 void write_hugging_face(const std::filesystem::path& folder, const TensorSource& source,
                         const HuggingFaceOptions& options = {});
 
+// RequestError when write_hugging_face() could not write to `folder`, of which nothing is made:
+// what takes long to make should not be made first.
+void check_writable_folder(const std::filesystem::path& folder);
+
 }  // namespace tenon::inline TENON_ABI
 
 #if !defined(TENON_COMPILED)

@@ -13,11 +13,13 @@
 
 namespace tenon::inline TENON_ABI {
 
+class ByteReader;
 class Gguf;
 
 // Reads what llama.cpp's imatrix program writes: GGUF files, with NAME.in_sum2 [matrices, columns]
 // and NAME.counts [matrices] for each weight NAME, and the older binary files. LoadError for
-// anything else, and for what is negative or no number.
+// anything else: files that were cut, weights that nothing was multiplied with, and what is
+// negative or no number.
 class ImportanceMatrix {
  public:
   static ImportanceMatrix open(const std::filesystem::path& path);
@@ -34,6 +36,10 @@ class ImportanceMatrix {
   // another number of columns, or of matrices.
   std::span<const float> find(std::string_view weight, Dim matrices, Dim columns, Dim matrix) const;
 
+  // LoadError, naming a weight, when it was made with another model: it knows a weight that `model`
+  // does not have or has in other sizes, or none of the weights of a layer that computes one.
+  void check_made_with(const TensorSource& model) const;
+
  private:
   struct Weight {
     Dim matrices = 0, columns = 0;
@@ -43,6 +49,7 @@ class ImportanceMatrix {
   void refuse_empty() const;
   void read(const Gguf& file);
   void read_binary(std::span<const std::byte> bytes);
+  void check_trailer(ByteReader& reader) const;
   void add(const std::string& name, Dim matrices, Dim columns, std::vector<float> sums,
            std::span<const float> counts);
 

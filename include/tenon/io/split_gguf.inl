@@ -20,6 +20,18 @@ inline std::string gguf_part_ending(std::int64_t no, std::int64_t count) {
   return text;
 }
 
+// Whether a name ends as that of one of at least two parts does.
+inline bool named_as_gguf_part(std::string_view name) {
+  constexpr std::string_view ending = "-00001-of-00001.gguf";  // any digits
+  if (name.size() < ending.size()) return false;
+  name.remove_prefix(name.size() - ending.size());
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (std::size_t i = 0; i < ending.size(); ++i) {
+    if (digit(ending[i]) ? !digit(name[i]) : name[i] != ending[i]) return false;
+  }
+  return name.substr(10, 5) > "00001";
+}
+
 // A split.* key of a part, which must be there.
 inline std::int64_t gguf_part_key(const Gguf& file, std::string_view key) {
   if (!file.metadata().contains(key)) {
@@ -41,11 +53,40 @@ inline void check_gguf_part(const Gguf& file, std::string_view key, std::int64_t
 }  // namespace detail
 
 TENON_INLINE bool SplitGguf::is_part(const Gguf& file) {
-  return file.metadata().contains("split.count") && file.metadata().integer("split.count") > 1;
+  return file.metadata().contains("split.count");
 }
 
 TENON_INLINE SplitGguf SplitGguf::open(const std::filesystem::path& path, Gguf file) {
   const std::int64_t count = detail::gguf_part_key(file, "split.count");
+  SplitGguf all;
+  all.origin_ = path.string();
+  if (count == 0 || count == 1) {
+    all.add_merged(path, std::move(file));
+  } else {
+    all.add_parts(path, std::move(file), count);
+  }
+  all.join();
+  return all;
+}
+
+// gguf-split --merge leaves the keys of the first part, but for a split.count of 0.
+TENON_INLINE void SplitGguf::add_merged(const std::filesystem::path& path, Gguf file) {
+  const Metadata& metadata = file.metadata();
+  const std::int64_t no = metadata.contains("split.no") ? metadata.integer("split.no") : 0;
+  const auto found = static_cast<std::int64_t>(file.tensors().size());
+  constexpr std::string_view key = "split.tensors.count";
+  const std::int64_t tensors = metadata.contains(key) ? metadata.integer(key) : found;
+  if (no != 0 || tensors != found || detail::named_as_gguf_part(path.filename().string())) {
+    fail<LoadError>(file.origin(), ": metadata key \"split.count\" must be the number of files, 2 ",
+                    "or more, in a file that by its name, split.no (", no, ") and ", key, " (",
+                    tensors, ", it holds ", found, ") is one of several, it is ",
+                    metadata.integer("split.count"), "; the file is damaged, download it again");
+  }
+  files_.push_back(std::move(file));
+}
+
+TENON_INLINE void SplitGguf::add_parts(const std::filesystem::path& path, Gguf file,
+                                       std::int64_t count) {
   const std::int64_t own = detail::gguf_part_key(file, "split.no");
   const std::int64_t tensors = detail::gguf_part_key(file, "split.tensors.count");
   const std::string name = path.filename().string();
@@ -62,42 +103,47 @@ TENON_INLINE SplitGguf SplitGguf::open(const std::filesystem::path& path, Gguf f
                     ending, " so that the others are found, it has another; rename it");
   }
   const std::string stem = name.substr(0, name.size() - ending.size());
-  SplitGguf all;
-  all.origin_ = path.string();
   std::size_t found = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::filesystem::path part =
         path.parent_path() / (stem + detail::gguf_part_ending(i, count));
     // Moved from once: one part is this file.  NOLINTNEXTLINE(bugprone-use-after-move)
-    all.files_.push_back(i == own ? std::move(file) : Gguf::open(part));
-    const Gguf& opened = all.files_.back();
+    files_.push_back(i == own ? std::move(file) : Gguf::open(part));
+    const Gguf& opened = files_.back();
     detail::check_gguf_part(opened, "split.count", count);
     detail::check_gguf_part(opened, "split.no", i);
     detail::check_gguf_part(opened, "split.tensors.count", tensors);
     found += opened.tensors().size();
   }
   if (tensors < 0 || found != static_cast<std::size_t>(tensors)) {
-    fail<LoadError>(all.origin_, ": the ", count, " parts must hold ", tensors,
+    fail<LoadError>(origin_, ": the ", count, " parts must hold ", tensors,
                     " tensors together as split.tensors.count says, they hold ", found,
                     "; a part belongs to another model, download the files again");
   }
-  for (const Metadata::Entry& entry : all.files_.front().metadata().entries()) {
-    if (!entry.key.starts_with("split.")) all.metadata_.insert(entry.key, entry.value);
+}
+
+TENON_INLINE void SplitGguf::join() {
+  for (const Metadata::Entry& entry : files_.front().metadata().entries()) {
+    if (!entry.key.starts_with("split.")) metadata_.insert(entry.key, entry.value);
   }
   const std::less<const std::byte*> before;
-  for (std::size_t i = 0; i < all.files_.size(); ++i) {
-    const std::span<const TensorInfo> part = all.files_[i].tensors();
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const std::span<const TensorInfo> part = files_[i].tensors();
     const auto first =
         std::min_element(part.begin(), part.end(), [&](const TensorInfo& a, const TensorInfo& b) {
           return before(a.data.data(), b.data.data());
         });
-    if (first != part.end()) all.begins_.emplace_back(first->data.data(), i);
-    all.tensors_.insert(all.tensors_.end(), part.begin(), part.end());
+    if (first != part.end()) begins_.emplace_back(first->data.data(), i);
+    tensors_.insert(tensors_.end(), part.begin(), part.end());
   }
-  std::sort(all.begins_.begin(), all.begins_.end(),
+  std::sort(begins_.begin(), begins_.end(),
             [&](const auto& a, const auto& b) { return before(a.first, b.first); });
-  all.index_ = TensorIndex(all.tensors_, all.origin_);
-  return all;
+  index_ = TensorIndex(tensors_, origin_);
+}
+
+// Of several files the parts, which own their bytes each, would be needed.
+TENON_INLINE std::shared_ptr<const void> SplitGguf::keep_alive() const {
+  return files_.size() == 1 ? files_.front().keep_alive() : nullptr;
 }
 
 TENON_INLINE void SplitGguf::done_with(std::span<const std::byte> part) const {

@@ -56,21 +56,10 @@ class TensorSource {
   TensorSource& operator=(TensorSource&&) = default;
 };
 
-// Calls read(), which reads the source. Of its errors those that do not name the file get its name
-// in front: policies know keys and tensors, not where these come from.
+// Calls read(), which reads the source; its errors name the source.
 template <class Read>
 decltype(auto) naming_origin(const TensorSource& source, Read&& read) {
-  const auto named = [&](std::string_view what) {
-    const std::string_view origin = source.origin();
-    return what.find(origin) == what.npos ? message(origin, ": ", what) : std::string(what);
-  };
-  try {
-    return std::forward<Read>(read)();
-  } catch (const LoadError& error) {
-    throw LoadError(named(error.what()));
-  } catch (const ShapeError& error) {
-    throw ShapeError(named(error.what()));
-  }
+  return naming_origin(source.origin(), std::forward<Read>(read));
 }
 
 // Finds tensors by name in constant time. It points to the tensors, which must stay where they are.

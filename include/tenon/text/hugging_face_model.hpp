@@ -62,7 +62,8 @@ inline std::unique_ptr<const WordModel> word_piece_of(const HuggingFaceNode& mod
                                      static_cast<std::size_t>(most));
 }
 
-// The model that turns words into ids. `bytes`: the steps before it write bytes as letters.
+// The model, of one of these types, that turns words into ids. `bytes`: the steps before it write
+// bytes as letters.
 inline std::unique_ptr<const WordModel> model_of(const HuggingFaceNode& root, std::string_view type,
                                                  const HuggingFacePieces& pieces, bool bytes,
                                                  const Vocabulary& vocabulary) {
@@ -104,8 +105,6 @@ inline std::unique_ptr<const WordModel> model_of(const HuggingFaceNode& root, st
     }
     return std::make_unique<Unigram>(words, scores, pieces.unknown(), byte_pieces, false);
   }
-  if (type != "WordPiece")
-    model.refuse(message("the model \"", type, "\""), "BPE, Unigram, WordPiece");
   return word_piece_of(model, pieces, words, whole);
 }
 

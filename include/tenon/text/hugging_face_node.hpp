@@ -1,5 +1,6 @@
 #pragma once
-// A value of a tokenizer.json with its place in the file, so that what is wrong can be named.
+// A value of a tokenizer.json, or a file beside it, with its place in the file, so that what is
+// wrong can be named.
 #if defined(TENON_WITH_TEXT)
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +19,8 @@ namespace detail {
 // Refers to a document that must outlive it. Every reader throws LoadError for another type.
 class HuggingFaceNode {
  public:
-  HuggingFaceNode(const JsonValue& value, std::string path)
-      : value_(&value), path_(std::move(path)) {}
+  HuggingFaceNode(const JsonValue& value, std::string path, const char* file = "tokenizer.json")
+      : value_(&value), file_(file), path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
   const JsonValue& json() const { return *value_; }
@@ -31,13 +32,13 @@ class HuggingFaceNode {
     if (value_->object() == nullptr) wrong("an object");
     const JsonValue* member = value_->find(key);
     return {member == nullptr ? null : *member,
-            path_.empty() ? std::string(key) : message(path_, ".", key)};
+            path_.empty() ? std::string(key) : message(path_, ".", key), file_};
   }
   std::vector<HuggingFaceNode> items() const {
     if (value_->list() == nullptr) wrong("an array");
     std::vector<HuggingFaceNode> all;
     for (const JsonValue& item : *value_->list())
-      all.emplace_back(item, message(path_, "[", all.size(), "]"));
+      all.emplace_back(item, message(path_, "[", all.size(), "]"), file_);
     return all;
   }
   const std::string& text() const {
@@ -63,17 +64,18 @@ class HuggingFaceNode {
   const std::string& type() const { return (*this)["type"].text(); }
 
   [[noreturn]] void wrong(std::string_view what) const {
-    fail<LoadError>("tokenizer.json: ", printable(path_), " must be ", what, ", it is ",
+    fail<LoadError>(file_, ": ", printable(path_), " must be ", what, ", it is ",
                     value_->type_name(), "; the file is damaged or of a kind that is not known");
   }
   // A step or a setting of one that must not be left out and is not implemented.
   [[noreturn]] void refuse(std::string_view what, std::string_view known) const {
-    fail<LoadError>("tokenizer.json: ", printable(path_), " must be what is implemented (", known,
+    fail<LoadError>(file_, ": ", printable(path_), " must be what is implemented (", known,
                     "), it asks for ", printable(what), "; this tokenizer cannot be used");
   }
 
  private:
   const JsonValue* value_;
+  const char* file_;
   std::string path_;
 };
 

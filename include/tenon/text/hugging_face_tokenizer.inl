@@ -64,6 +64,19 @@ inline std::unique_ptr<const TextAlgorithm> pipeline_of(const HuggingFaceNode& r
   return pipeline;
 }
 
+// The kind of the model. Older files of BPE do not say it.
+inline std::string model_type(const HuggingFaceNode& model) {
+  const HuggingFaceNode type = model["type"];
+  if (type.is_null() && !model["merges"].is_null()) return "BPE";
+  const std::string* name = type.json().text();
+  for (const std::string_view known : {"BPE", "Unigram", "WordPiece"}) {
+    if (name != nullptr && *name == known) return *name;
+  }
+  type.refuse(name != nullptr ? message("the model \"", *name, "\"")
+                              : message("a model of a type that is ", type.json().type_name()),
+              "BPE, Unigram, WordPiece");
+}
+
 inline JsonValue parse_object(std::string_view text, std::string_view file) {
   JsonValue document = JsonValue::parse(text, file);
   if (document.object() == nullptr)
@@ -80,10 +93,8 @@ TENON_INLINE LoadedTokenizer load_hugging_face_tokenizer(const Metadata& metadat
   constexpr std::string_view key = "tokenizer.huggingface.config";
   const JsonValue config =
       detail::parse_object(metadata.text_or(key, "{}"), "tokenizer_config.json");
-  const detail::HuggingFaceNode root(document, ""), settings(config, "tokenizer_config");
-  const detail::HuggingFaceNode model = root["model"];
-  const bool unnamed = model["type"].is_null() && !model["merges"].is_null();
-  const std::string type = unnamed ? "BPE" : model.type();
+  const detail::HuggingFaceNode root(document, ""), settings(config, "", "tokenizer_config.json");
+  const std::string type = detail::model_type(root["model"]);
   detail::EncodingSteps steps = detail::encoding_steps(root);
   const detail::HuggingFacePieces pieces(root, type);
   LoadedTokenizer loaded;

@@ -33,8 +33,8 @@ namespace tenon::inline TENON_ABI {
 // * Only normal and unused pieces come out of merging. Control, unknown and byte pieces spelled out
 //   in a text stay plain text.
 // * A byte that is not UTF-8 is a character of its own, so the text around it is encoded as usual.
-// * U+2581 itself in a text is spelled in bytes when the vocabulary can, so that decoding gives it
-//   back; elsewhere it is one with the space.
+// * U+2581 itself in a text is one with the space, as in SentencePiece, tokenizer.json and
+//   llama.cpp, and decoding makes it a space.
 // * "tokenizer.ggml.merges", where a file has it, orders the merges instead of the scores:
 //   converters that read a tokenizer.json write it next to scores that are all equal.
 // * Of two pieces with the same text the one with the higher id is used.
@@ -231,9 +231,6 @@ class Spm final : public TextAlgorithm {
     // A mark that merged with nothing is spelled as the space it was.
     for (const auto& item : loose) loose_.emplace_back(item.text == space_mark ? " " : item.text);
     space_ = characters_.front(space_mark).symbol;
-    const auto spelled = [&](char c) { return bytes_[static_cast<unsigned char>(c)] >= 0; };
-    if (std::all_of(space_mark.begin(), space_mark.end(), spelled))
-      characters_.set_front(space_mark, no_symbol);
     return loose;
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Text to token ids and back.
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/error.hpp"
 #include "algorithm.hpp"
 #include "loaded_tokenizer.hpp"
 #include "special_matcher.hpp"
@@ -46,9 +48,10 @@ struct DecodeState {
 // put a space in front of each such stretch (not of an empty one), as llama.cpp and the legacy mode
 // of Hugging Face do. decode() takes that space away at the start and after every special piece
 // that it writes, so decode(encode(text)) == text for every text, UTF-8 or not, that the vocabulary
-// can spell (it can when it has the 256 byte pieces, or is byte-level) and the file has no step
-// that changes the text (a normal form, lower case, ...). After a control piece that is not written
-// the space stays, as with both: it keeps "day.</s><s> Once" from becoming "day.Once".
+// can spell (it can when it has the 256 byte pieces, or is byte-level with a piece of each byte)
+// and the file has no step that changes the text (a normal form, lower case, U+2581 for the space,
+// ...). After a control piece that is not written the space stays, as with both: it keeps
+// "day.</s><s> Once" from becoming "day.Once".
 class Tokenizer {
  public:
   // Reads the keys "tokenizer.ggml.*" of GGUF where "tokenizer.ggml.model" is there; else the texts
@@ -56,6 +59,15 @@ class Tokenizer {
   // else the bytes of a tokenizer.model under "tokenizer.sentencepiece.model". LoadError when a
   // file declares a step that is not implemented, and as the readers of each say.
   static Tokenizer from(const Metadata& metadata);
+  // Of an open checkpoint (a TensorSource): the same, and errors name its file or folder.
+  template <class Source>
+  requires requires(const Source& source) {
+    { source.metadata() } -> std::same_as<const Metadata&>;
+    { source.origin() } -> std::same_as<std::string_view>;
+  }
+  static Tokenizer from(const Source& source) {
+    return naming_origin(source.origin(), [&] { return from(source.metadata()); });
+  }
 
   // The ids of a text; empty for an empty text, but for bos and eos. Any bytes are legal: what is
   // not UTF-8 is spelled in byte pieces or, byte by byte, in a byte-level vocabulary. A start id is
