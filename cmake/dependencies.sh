@@ -37,9 +37,10 @@ build_packages=(c++:g++ cmake:cmake)
 command -v make > /dev/null || build_packages+=(ninja:ninja-build)
 text_packages=(libpcre2-dev libutf8proc-dev pkg-config:pkg-config)
 example_packages=(libcli11-dev "${text_packages[@]}")
-test_packages=(catch2 libpcre2-dev libutf8proc-dev libeigen3-dev nlohmann-json3-dev pkg-config:pkg-config python3:python3 valgrind:valgrind)
+test_packages=(catch2 libpcre2-dev libutf8proc-dev libeigen3-dev nlohmann-json3-dev pkg-config:pkg-config python3:python3 valgrind:valgrind ccache:ccache)
 bench_packages=(libbenchmark-dev)
 jobs=$(nproc 2> /dev/null || echo 2)
+export CCACHE_DEPEND=${CCACHE_DEPEND:-1} # it asks the compiler what it read instead of preprocessing
 
 # Ninja where it is there; a build tree that exists keeps its generator.
 if command -v ninja > /dev/null || ! command -v make > /dev/null; then

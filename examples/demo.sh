@@ -28,6 +28,7 @@ echo "-- building the example in $build"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! { cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DTENON_BUILD_TESTS=OFF -DTENON_BUILD_BENCH=OFF \
+      -DTENON_WERROR="${TENON_WERROR:-OFF}" \
     && cmake --build "$build" -j "$jobs" --target "$program"; } > "$log" 2>&1; then
   cat "$log" >&2
   exit 1

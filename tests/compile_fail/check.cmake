@@ -1,7 +1,19 @@
 # Compiles SOURCE twice. It starts with
 #   // expect: part of the sentence that the first error must contain
 #   // flags: compiler flags of the failing compilation (optional)
-# With TENON_EXPECT_FAIL defined, and the flags, it must not compile; without both it must.
+# With TENON_EXPECT_FAIL defined, and the flags, it must not compile; without both it must. The header
+# PRECOMPILED, if given, holds what it includes first; with PRECOMPILE=HEADER that is made ready.
+set(compile ${COMPILER} -std=c++20 -Wall -Wextra -I ${INCLUDE})
+if(PRECOMPILE)
+  execute_process(COMMAND ${compile} -Werror -x c++-header ${PRECOMPILE} -o ${PRECOMPILE}.gch
+                  COMMAND_ERROR_IS_FATAL ANY)
+  return()
+endif()
+list(APPEND compile -fsyntax-only)
+if(PRECOMPILED)
+  list(APPEND compile -Winvalid-pch -include ${PRECOMPILED})
+endif()
+
 file(STRINGS ${SOURCE} expect REGEX "^// expect: ")
 file(STRINGS ${SOURCE} flags REGEX "^// flags: ")
 if(NOT expect)
@@ -11,7 +23,6 @@ string(REPLACE "// expect: " "" expect "${expect}")
 string(REPLACE "\\;" ";" expect "${expect}")  # as file(STRINGS) wrote it
 string(REPLACE "// flags: " "" flags "${flags}")
 separate_arguments(flags UNIX_COMMAND "${flags}")
-set(compile ${COMPILER} -std=c++20 -fsyntax-only -Wall -Wextra -I ${INCLUDE})
 
 execute_process(COMMAND ${compile} -Werror ${SOURCE} RESULT_VARIABLE result ERROR_VARIABLE errors)
 if(NOT result EQUAL 0)
