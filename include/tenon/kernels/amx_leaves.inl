@@ -93,16 +93,26 @@ TENON_AMX inline void lay_out_scales(const TileWeights& from, Dim first, Dim cou
   }
 }
 
-// A later cut of the weights, asked for piece by piece while this one computes: all at once would
-// hold up the loads beside them.
+// A later cut of R row tiles' values, asked for piece by piece while this one computes: all at once
+// would hold up the loads beside them. `Early`: evenly, beside products too, and not into the first
+// cache.
+template <int R, bool Early>
 struct Upcoming {
-  const LinearTile* tiles;
-  int count;
-  Dim at, pace;  // bytes of each tile's values: asked for so far, and with each part
-  Dim due = at;
-  void fetch_part() {
-    for (due += pace; at < due; at += 64) {
-      for (int r = 0; r < count; ++r) avx512::fetch<2>(tiles[r].weights.values, at);
+  const std::byte* values[R];
+  Dim at, until;  // bytes of each that are asked for next, and up to where
+  Dim pace;       // how much further `until` moves with every part, if early
+  void fetch() const {
+    for (int r = 0; r < R; ++r) avx512::fetch<Early ? 2 : 3>(values[r], at);
+  }
+  void beside_product() {
+    if constexpr (Early) beside_float_steps();
+  }
+  void beside_float_steps() {
+    if constexpr (Early) {
+      for (until += pace; at < until; at += 64) fetch();
+    } else if (at < until) {
+      fetch();
+      at += 64;
     }
   }
 };
@@ -119,12 +129,14 @@ inline constexpr int scales_at_once = 8;
 // infinite. Weights are signed bytes, or (Offset > 0) unsigned ones that are too large by Offset.
 template <BlockKind Kind, bool Huge, int Offset>
 class MatrixTiles {
+  static_assert(Offset == 0 || Kind.scales == 1);
+
  public:
   // sums [count][R][16] += x times `units` units of R row tiles, each of bytes [units][8][64] and
   // of the floats of lay_out_scales.
-  template <int R>
+  template <int R, class Next>
   TENON_AMX void multiply(const std::byte* const* bytes, const float* const* floats,
-                          const QuantizedGroup& x, Dim units, float* sums, Upcoming& next) {
+                          const QuantizedGroup& x, Dim units, float* sums, Next& next) {
     if (x.count != shaped_for_) shape(x.count);
     const Dim scales = units * Kind.scales;
     constexpr int at_once = scales_at_once / R;
@@ -148,11 +160,11 @@ class MatrixTiles {
 
   // Multiplies the tokens by the weights of one scale of a row tile, in register C. What that held
   // of two turns before is stored only now: then it is done, and the store runs beside this one.
-  template <int C>
+  template <int C, class Next>
   TENON_AMX __attribute__((always_inline)) static void turn(const std::byte* weights, int number,
-                                                            float* dots, Upcoming& next) {
+                                                            float* dots, Next& next) {
     load_tile<3>(weights, 64);
-    next.fetch_part();
+    next.beside_product();
     if (number >= 2) store_tile<C>(dots + (number - 2) * 256, 64);
     load_tile<C>(tile_start.sums, 64);
     multiply_tiles<C, 2, 3, (Offset > 0)>();
@@ -160,9 +172,9 @@ class MatrixTiles {
 
   // Scales [s, s + S) of the cut: per scale and row tile 16 dot instructions of the matrix unit's
   // time, and per output 2 (with minima 3) steps of the vector units.
-  template <int R, int S>
+  template <int R, int S, class Next>
   TENON_AMX void some(const std::byte* const* bytes, const float* const* floats,
-                      const QuantizedGroup& x, Dim s, float* sums, Upcoming& next) {
+                      const QuantizedGroup& x, Dim s, float* sums, Next& next) {
     constexpr Dim stride = scale_floats<Kind>;
     const __m512 integral = _mm512_set1_ps(avx512vnni::integral);
     alignas(64) float dots[S * R * 256];  // [S][R][tokens][16], each plus `integral`
@@ -184,7 +196,7 @@ class MatrixTiles {
     TENON_UNROLL
     for (int i = 0; i < S * R; ++i) d[i] = _mm512_load_ps(own[i % R] + i / R * stride);
     for (Dim t = 0; t < x.count; ++t) {
-      next.fetch_part();
+      next.beside_float_steps();
       float* y = sums + t * R * 16;
       __m512 acc[R];
       TENON_UNROLL
@@ -265,11 +277,13 @@ TENON_AMX inline void gemm(TilesOf<F, Few>& unit, const LinearTile* tiles, int c
       const Dim depth = (std::min)(cut, units - u);
       const std::byte* bytes[R];
       const float* floats[R];
+      Upcoming<R, Few> next;
       for (int r = 0; r < R; ++r) {  // tiles missing from the group repeat the first
         const int at = r < count ? r : 0;
         const TileWeights& weights = tiles[at].weights;
         bytes[r] = as_stored ? weights.values + u * unit_bytes : byte_panel + at * cut * 512;
         floats[r] = float_panel + at * floats_room;
+        next.values[r] = weights.values;
         if (r >= count) continue;
         if constexpr (!as_stored) {
           lay_out_quants<F>(weights, u, depth, byte_panel + r * cut * 512);
@@ -286,7 +300,9 @@ TENON_AMX inline void gemm(TilesOf<F, Few>& unit, const LinearTile* tiles, int c
       const Dim turns = depth * kind.scales * R;  // of a group of tokens
       const Dim parts =
           turns * ceil_div(tokens, QuantizedGroup::most) + tokens * ceil_div(turns, scales_at_once);
-      Upcoming next{tiles, count, (u + ahead) * unit_bytes, ceil_div(cut * unit_bytes, parts)};
+      next.at = (u + ahead) * unit_bytes;
+      next.until = Few ? next.at : next.at + cut * unit_bytes;
+      next.pace = ceil_div(cut * unit_bytes, parts);
       for (Dim t = 0; t < tokens; t += QuantizedGroup::most) {
         const Dim together = (std::min)(QuantizedGroup::most, tokens - t);
         unit.template multiply<R>(bytes, floats,
