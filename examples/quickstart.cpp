@@ -24,7 +24,7 @@ int main(int argc, char** argv) try {
   }
   const auto file = tenon::open_checkpoint(path);  // a .gguf file or a Hugging Face folder
   const auto model = Story::bind(*file);
-  const auto tokenizer = tenon::Tokenizer::from(file->metadata());
+  const auto tokenizer = tenon::Tokenizer::from(*file);
 
   auto session = model.open({.context = 256});
   tenon::TextOptions options;

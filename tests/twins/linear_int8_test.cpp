@@ -235,7 +235,7 @@ TEST_CASE("linear int8: every instruction set returns the fold", "[twins]") {
       const FileMatrix w = encode<All>(tag, out, in, normal(out * in, seed));
       const std::vector<float> x = normal(49 * in, seed + 1);
       Reference expected = reference(w, x);
-      for (const Dim tokens : {49, 33, 17, 9, 8, 7, 6, 5, 4, 3, 2, 1}) {
+      for (const Dim tokens : {49, 33, 32, 17, 16, 9, 8, 7, 6, 5, 4, 3, 2, 1}) {
         expected.fold.resize(static_cast<std::size_t>(tokens * out));
         check_bits(w, std::vector<float>(x.begin(), x.begin() + tokens * in), expected.fold);
       }
@@ -252,7 +252,7 @@ TEST_CASE("linear int8: any bytes of a file, and activations at the end of their
   for (float& v : x) v = generator() % 2 == 0 ? 1.0f : -1.0f;  // every q is 127 or -127
   const auto check_all = [&](const FileMatrix& weights, const std::vector<float>& rows) {
     Reference expected = reference(weights, rows);
-    for (const std::size_t tokens : {40u, 8u, 4u, 1u}) {
+    for (const std::size_t tokens : {40u, 16u, 8u, 4u, 1u}) {
       expected.fold.resize(tokens * 50);
       const auto end = rows.begin() + static_cast<std::ptrdiff_t>(tokens * 128);
       check_bits(weights, {rows.begin(), end}, expected.fold);
@@ -280,7 +280,7 @@ TEST_CASE("linear int8: scales at and beyond the end of their range, in every nu
     decode<All>(w);
     const std::vector<float> x = normal(40 * 64, 32);
     Reference expected = reference(w, x);
-    for (const std::size_t tokens : {40u, 8u, 1u}) {
+    for (const std::size_t tokens : {40u, 16u, 8u, 1u}) {
       expected.fold.resize(tokens * 17);
       check_bits(w, {x.begin(), x.begin() + static_cast<std::ptrdiff_t>(tokens * 64)},
                  expected.fold);
