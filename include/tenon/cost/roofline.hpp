@@ -1,6 +1,7 @@
 #pragma once
 // How long a step takes at best: bytes over bandwidth, FLOPs over the peak, whichever is more.
 #include <algorithm>
+#include <limits>
 
 #include "hardware.hpp"
 #include "step.hpp"
@@ -73,20 +74,23 @@ constexpr double half_throughput_batch(const Load& load) {
 }
 
 // The most sequences of `context` tokens whose caches fit beside the weights; 0 when not even the
-// weights do.
+// weights do, the largest Dim when a sequence takes nothing.
 constexpr Dim largest_batch(const ModelSizes& m, Dim context, double memory) {
   const double room = memory - static_cast<double>(resident_bytes(m, 0, context));
   const Dim each = cache_bytes(m, context);
-  if (room <= 0 || each == 0) return 0;
+  if (room < 0) return 0;
+  if (each == 0) return (std::numeric_limits<Dim>::max)();
   return static_cast<Dim>(room / static_cast<double>(each));
 }
 // The most tokens that `batch` sequences may have each, at most `limit`; 0 when none fits.
 constexpr Dim longest_context(const ModelSizes& m, Dim batch, double memory,
                               Dim limit = Dim{1} << 24) {
+  const double fixed = static_cast<double>(resident_bytes(m, 0, 0));
+  const double sequences = static_cast<double>(batch);
   Dim low = 0, high = limit;
   while (low < high) {
     const Dim middle = low + (high - low + 1) / 2;
-    if (static_cast<double>(resident_bytes(m, batch, middle)) <= memory) {
+    if (fixed + sequences * static_cast<double>(cache_bytes(m, middle)) <= memory) {
       low = middle;
     } else {
       high = middle - 1;

@@ -34,18 +34,21 @@ constexpr double iteration_time(const ModelSizes& m, const Iteration& it, const 
 }
 
 // Seconds from a request's arrival to its first token: `queue`, then the chunks of its prompt past
-// what a prefix cache holds, each beside `decodes` running sequences of `context` rows.
+// what a prefix cache holds, each beside `decodes` running sequences of `context` rows. The last
+// token is computed in any case: its logits are not cached. RequestError when `prompt` or `chunk`
+// is less than 1.
 constexpr double time_to_first_token(const ModelSizes& m, Dim prompt, Dim chunk, const Hardware& on,
                                      Dim decodes = 0, Dim context = 1, Dim cached = 0,
                                      double queue = 0, Arithmetic in = Arithmetic::bf16) {
-  if (chunk < 1) {
-    fail<RequestError>("the chunk of time_to_first_token must be at least 1, it is ", chunk,
-                       "; name the tokens of a prompt that one step takes");
+  if (chunk < 1 || prompt < 1) {
+    fail<RequestError>("prompt and chunk of time_to_first_token must be at least 1, they are ",
+                       prompt, " and ", chunk,
+                       "; name the tokens of a prompt, and those that one step takes");
   }
   double seconds = queue;
-  for (Dim at = cached; at < prompt; at += chunk) {
-    seconds += iteration_time(m, {decodes, context, (std::min)(chunk, prompt - at), at}, on, in,
-                              at + chunk >= prompt);
+  for (Dim at = (std::min)(cached, prompt - 1), now = 0; at < prompt; at += now) {
+    now = (std::min)(chunk, prompt - at);
+    seconds += iteration_time(m, {decodes, context, now, at}, on, in, at + now == prompt);
   }
   return seconds;
 }
