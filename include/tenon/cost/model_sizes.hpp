@@ -39,8 +39,10 @@ struct WeightElements {
   Element matrices = elements::bf16, experts = elements::bf16, embedding = elements::bf16,
           output = elements::bf16, vectors = elements::bf16;
   static constexpr WeightElements all(Element e) { return {e, e, e, e, e}; }
-  // Of matrices that are kept transposed.
-  constexpr Element transposed() const { return matrices.block == 1 ? matrices : elements::f32; }
+  // Of matrices that are kept transposed; a mixture of floats (average_mixtures) is as it is.
+  constexpr Element transposed() const {
+    return matrices.block == 1 || matrices.bits_per_value() >= 16 ? matrices : elements::f32;
+  }
 };
 
 // Equal layers are one group. The order of layers does not change what they cost.
