@@ -244,6 +244,16 @@ Table textbook_table(const Subject& subject, const Hardware& on, const Options& 
   return table;
 }
 
+// A shape's name or a checkpoint's, as text of a page.
+std::string title_of(const Options& o) {
+  if (!o.shape.empty()) return o.shape;
+  std::filesystem::path path = std::filesystem::absolute(o.model).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  if (path.extension() == ".gguf") path = path.stem();
+  constexpr std::size_t most = 48;
+  return svg::escaped(printable(path.filename().string().substr(0, most)));
+}
+
 // What is drawn must not take the place of the checkpoint it is drawn of.
 void check_no_part(const std::filesystem::path& out, const std::filesystem::path& model) {
   std::error_code ignored;
@@ -286,7 +296,9 @@ void report(const Options& o) {
   }
   const Subject subject = o.shape.empty() ? of_file(o) : of_shape(o);
   const ModelSizes& m = subject.sizes;
-  const Hardware on = several(machine(o), o.chips);
+  Hardware on = several(machine(o), o.chips);
+  const std::string chips = o.chips > 1 ? message(o.chips, " x ", on.name) : std::string(on.name);
+  on.name = chips;
   // The kernels of this library multiply blocks as integers.
   const bool integers = o.hardware == "host" && m.weights.matrices.bits_per_value() < 16;
   const Arithmetic in = arithmetic_named(!o.arithmetic.empty() ? o.arithmetic
@@ -300,10 +312,8 @@ void report(const Options& o) {
     std::cout << textbook_table(subject, on, o).text();
     return;
   }
-  const std::string title = message(o.shape.empty() ? std::string("model") : o.shape, " on ",
-                                    o.chips > 1 ? message(o.chips, " x ") : "", on.name);
-  const Study study{
-      o.shape.empty() ? "model" : o.shape, m, subject.heads, on, in, o.batches, o.contexts};
+  const std::string model = title_of(o), title = message(model, " on ", on.name);
+  const Study study{model, m, subject.heads, on, in, o.batches, o.contexts};
   const std::vector<Table> tables{model_table(m), hardware_table(m, on, in),
                                   decode_table(m, on, in, o), prefill_table(m, on, in, o),
                                   block_table(study)};
