@@ -159,8 +159,8 @@ Table decode_table(const ModelSizes& m, const Hardware& on, Arithmetic in, const
       const Parts<Dim> work = flops(m, step);
       const Parts<double> bytes = traffic(m, step);
       const double seconds = step_time(m, step, on, in);
-      const double attention = (std::max)(static_cast<double>(work.attention) / on.flops(in),
-                                          bytes.attention / on.bandwidth);
+      const double attention =
+          bound_time(static_cast<double>(work.attention), bytes.attention, on, in);
       const double by_memory = bytes.total() / on.bandwidth;
       const double by_arithmetic = static_cast<double>(work.total()) / on.flops(in);
       const auto bound = [&](double by) { return seconds <= by * 1.0001; };

@@ -64,7 +64,7 @@ inline std::string title(const Study& s, const char* what) {
   return svg::format("%s: %s on %s", what, s.name.c_str(), std::string(s.on.name).c_str());
 }
 inline double seconds(const BlockCost& b, const Study& s) {
-  return (std::max)(static_cast<double>(b.flops) / s.on.flops(s.in), b.bytes / s.on.bandwidth);
+  return bound_time(static_cast<double>(b.flops), b.bytes, s.on, s.in);
 }
 
 // Every block of the model against the machine's bounds: prefill filled, decode hollow.

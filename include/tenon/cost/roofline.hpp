@@ -22,6 +22,11 @@ constexpr Load load_of(const ModelSizes& m, const Step& step) {
           static_cast<double>(step.batch), static_cast<double>(step.tokens)};
 }
 
+// Seconds of work that is bound by arithmetic or by memory, whichever takes longer.
+constexpr double bound_time(double flops, double bytes, const Hardware& on, Arithmetic in) {
+  return (std::max)(flops / on.flops(in), bytes / on.bandwidth);
+}
+
 // Seconds by memory alone: all weights and all caches once. (CS336, lecture 10.)
 constexpr double memory_step_time(const Load& load, const Hardware& on) {
   return (load.batch * load.cache_bytes + load.weight_bytes) / on.bandwidth;
@@ -31,7 +36,7 @@ constexpr double memory_step_time(const Load& load, const Hardware& on) {
 constexpr double step_time(const Load& load, const Hardware& on, Arithmetic in = Arithmetic::bf16) {
   const double flops = 2 * load.batch * load.tokens * load.parameters;
   return load.batch * load.cache_bytes / on.bandwidth +
-         (std::max)(flops / on.flops(in), load.weight_bytes / on.bandwidth);
+         bound_time(flops, load.weight_bytes, on, in);
 }
 // Seconds where each of the three parts is bound by memory or by arithmetic; attention may be
 // computed in another arithmetic than the matrices.
@@ -40,7 +45,7 @@ constexpr double step_time(const ModelSizes& m, const Step& step, const Hardware
   const Parts<Dim> f = flops(m, step);
   const Parts<double> b = traffic(m, step);
   const auto part = [&](Dim work, double bytes, Arithmetic its) {
-    return (std::max)(static_cast<double>(work) / on.flops(its), bytes / on.bandwidth);
+    return bound_time(static_cast<double>(work), bytes, on, its);
   };
   return part(f.linear, b.linear, in) + part(f.attention, b.attention, attention) +
          part(f.unembedding, b.unembedding, in);

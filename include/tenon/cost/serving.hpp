@@ -16,19 +16,18 @@ struct Iteration {
 constexpr double iteration_time(const ModelSizes& m, const Iteration& it, const Hardware& on,
                                 Arithmetic in = Arithmetic::bf16, bool last = true) {
   if (it.decodes + it.chunk < 1) return 0;
-  const auto bound = [&](double work, double bytes) {
-    return (std::max)(work / on.flops(in), bytes / on.bandwidth);
+  const auto bound = [&](Dim work, double bytes) {
+    return bound_time(static_cast<double>(work), bytes, on, in);
   };
   const Step linear{1, it.decodes + it.chunk, it.decodes + it.chunk,
                     it.decodes + (it.chunk > 0 && last ? 1 : 0)};
   const Parts<Dim> work = flops(m, linear);
   const Parts<double> bytes = traffic(m, linear);
-  double seconds = bound(static_cast<double>(work.linear), bytes.linear) +
-                   bound(static_cast<double>(work.unembedding), bytes.unembedding);
+  double seconds = bound(work.linear, bytes.linear) + bound(work.unembedding, bytes.unembedding);
   for (const Step& step :
        {Step{it.decodes, 1, it.context}, Step{1, it.chunk, it.prefix + it.chunk}}) {
     if (step.batch < 1 || step.tokens < 1) continue;
-    seconds += bound(static_cast<double>(flops(m, step).attention), traffic(m, step).attention);
+    seconds += bound(flops(m, step).attention, traffic(m, step).attention);
   }
   return seconds;
 }
