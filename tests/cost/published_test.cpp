@@ -268,6 +268,7 @@ TEST_CASE("sizes beyond 2^63 are an error, not a wrong number", "[cost]") {
   CHECK_THROWS_AS(flops(dense(llama3_8b), {1, 2, 1}), RequestError);
   CHECK_THROWS_AS(flops(dense(llama3_8b), {0, 1, 1}), RequestError);
   CHECK_THROWS_AS(time_to_first_token(dense(llama3_8b), 10, 0, H100::hardware), RequestError);
+  CHECK_THROWS_AS(iteration_time(dense(llama3_8b), {3, 9, -1, 0}, H100::hardware), RequestError);
   CHECK_THROWS_AS(cache_bytes(dense(llama3_8b), -1), RequestError);
   CHECK_THROWS_AS(resident_bytes(dense(llama3_8b), -1, 1), RequestError);
   CHECK_THROWS_AS(attention(1, 10, 4, 8, 8, 64, true), RequestError);

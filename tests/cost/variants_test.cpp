@@ -243,6 +243,12 @@ TEST_CASE("time to the first token and between tokens", "[cost]") {
   CHECK(same(time_to_first_token(m, 4096, 4096, h100, 0, 1, 0, 0.5), whole + 0.5));
   CHECK(same(time_per_output_token(m, 64, 1024, h100), step_time(m, {64, 1, 1024}, h100)));
   CHECK(same(iteration_time(m, {64, 1024, 0, 0}, h100), step_time(m, {64, 1, 1024}, h100)));
+  // 256 sequences of one token do not expand latents, one prompt of as many does.
+  const ModelSizes latents = latent(2, bf16, 170);
+  CHECK(same(iteration_time(latents, {256, 1024, 0, 0}, h100),
+             step_time(latents, {256, 1, 1024}, h100)));
+  CHECK(
+      same(iteration_time(latents, {0, 1, 256, 0}, h100), step_time(latents, {1, 256, 256}, h100)));
   CHECK(iteration_time(m, {64, 1024, 128, 0}, h100) > iteration_time(m, {64, 1024, 0, 0}, h100));
 }
 

@@ -15,20 +15,29 @@ struct Iteration {
 // only the `last` one of its prompt wants logits.
 constexpr double iteration_time(const ModelSizes& m, const Iteration& it, const Hardware& on,
                                 Arithmetic in = Arithmetic::bf16, bool last = true) {
+  detail::check_not_negative("decodes of an iteration", it.decodes);
+  detail::check_not_negative("the chunk of an iteration", it.chunk);
   if (it.decodes + it.chunk < 1) return 0;
   const auto bound = [&](Dim work, double bytes) {
     return bound_time(static_cast<double>(work), bytes, on, in);
   };
-  const Step linear{1, it.decodes + it.chunk, it.decodes + it.chunk,
-                    it.decodes + (it.chunk > 0 && last ? 1 : 0)};
-  const Parts<Dim> work = flops(m, linear);
-  const Parts<double> bytes = traffic(m, linear);
-  double seconds = bound(work.linear, bytes.linear) + bound(work.unembedding, bytes.unembedding);
+  // Weights are read once for all tokens. Running sequences have one new token each, however many
+  // they are, and so do not write latents out.
+  const Dim tokens = it.decodes + it.chunk;
+  const Dim logits = it.decodes + (it.chunk > 0 && last ? 1 : 0);
+  const Step all =
+      it.decodes > 0 ? Step{tokens, 1, 1, logits} : Step{1, tokens, it.prefix + tokens, logits};
+  const Parts<double> bytes = traffic(m, all);
+  double seconds = bound(flops(m, all).unembedding, bytes.unembedding);
+  Dim linear = 0;
   for (const Step& step :
        {Step{it.decodes, 1, it.context}, Step{1, it.chunk, it.prefix + it.chunk}}) {
     if (step.batch < 1 || step.tokens < 1) continue;
-    seconds += bound(flops(m, step).attention, traffic(m, step).attention);
+    const Parts<Dim> work = flops(m, step);
+    linear = exact_sum(linear, work.linear);
+    seconds += bound(work.attention, traffic(m, step).attention);
   }
+  seconds += bound(linear, bytes.linear);
   return seconds;
 }
 
