@@ -100,7 +100,9 @@ cost::ModelSizes sizes_of_file(const TensorSource& file, std::string_view cache)
   storage.keys = cache.substr(0, slash);
   if (slash != std::string_view::npos) storage.values = cache.substr(slash + 1);
   const ConfigStorage config(file);
-  return cost::sizes_in<zoo::All>(config.view(), storage);
+  cost::ModelSizes sizes = cost::sizes_in<zoo::All>(config.view(), storage);
+  cost::average_mixtures(sizes, file);
+  return sizes;
 }
 
 struct Result {

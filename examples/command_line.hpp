@@ -53,11 +53,19 @@ inline tenon::Activations activations_named(const std::string& name) {
                                    tenon::printable(name), "\"");
 }
 
+// The whole number that `text` is, false if it is none. A leading zero is refused: what CLI11 then
+// reads is octal.
+template <class N>
+bool read_whole(const std::string& text, N& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool octal = text.size() > 1 && text[text[0] == '-' ? 1 : 0] == '0';
+  return error == std::errc{} && end == text.data() + text.size() && !octal;
+}
+
 // A check for options that are whole numbers from 0 to 2^64 - 1.
 inline std::string whole_number(const std::string& text) {
   std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc{} && end == text.data() + text.size()) return {};
+  if (read_whole(text, value)) return {};
   return "must be a whole number from 0 to 18446744073709551615, it is \"" + text + "\"";
 }
 
@@ -65,9 +73,7 @@ inline std::string whole_number(const std::string& text) {
 inline auto from_to(int low, int high) {
   return [low, high](const std::string& text) -> std::string {
     int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole = error == std::errc{} && end == text.data() + text.size();
-    if (whole && value >= low && value <= high) return {};
+    if (read_whole(text, value) && value >= low && value <= high) return {};
     return tenon::message("must be a whole number from ", low, " to ", high, ", it is \"",
                           tenon::printable(text), "\"");
   };

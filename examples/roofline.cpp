@@ -1,6 +1,7 @@
 // What a model costs on a machine: memory, time of a step and where it goes, from its sizes alone.
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <tenon/cost/measured_host.hpp>
 #include <tenon/cost/registered.hpp>
@@ -17,7 +18,7 @@ using namespace tenon::cost;
 
 namespace {
 
-constexpr Dim longest_counted = 100'000'000;
+constexpr int longest_counted = 100'000'000;
 
 struct Options {
   std::string model, shape, hardware = "host", weights, cache, arithmetic;
@@ -91,6 +92,7 @@ Subject of_file(const Options& o) {
   stored.keys = stored.values = o.cache;
   const ModelConfig config = storage.view();
   Subject subject{sizes_in<zoo::All>(config, stored), {}};
+  if (o.weights.empty()) average_mixtures(subject.sizes, *file);
   const double heads = config.number_or("attention.head_count", 0, 0);
   if (heads >= 1) {
     const double width =
@@ -157,8 +159,8 @@ Table decode_table(const ModelSizes& m, const Hardware& on, Arithmetic in, const
       const Parts<Dim> work = flops(m, step);
       const Parts<double> bytes = traffic(m, step);
       const double seconds = step_time(m, step, on, in);
-      const double attention = (std::max)(static_cast<double>(work.attention) / on.flops(in),
-                                          bytes.attention / on.bandwidth);
+      const double attention =
+          bound_time(static_cast<double>(work.attention), bytes.attention, on, in);
       const double by_memory = bytes.total() / on.bandwidth;
       const double by_arithmetic = static_cast<double>(work.total()) / on.flops(in);
       const auto bound = [&](double by) { return seconds <= by * 1.0001; };
@@ -242,6 +244,28 @@ Table textbook_table(const Subject& subject, const Hardware& on, const Options& 
   return table;
 }
 
+// A shape's name or a checkpoint's, as text of a page.
+std::string title_of(const Options& o) {
+  if (!o.shape.empty()) return o.shape;
+  std::filesystem::path path = std::filesystem::absolute(o.model).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  if (path.extension() == ".gguf") path = path.stem();
+  constexpr std::size_t most = 48;
+  return svg::escaped(printable(path.filename().string().substr(0, most)));
+}
+
+// What is drawn must not take the place of the checkpoint it is drawn of.
+void check_no_part(const std::filesystem::path& out, const std::filesystem::path& model) {
+  std::error_code ignored;
+  if (out.empty() || model.empty() || !std::filesystem::exists(out, ignored)) return;
+  if (std::filesystem::equivalent(out, model, ignored) ||
+      std::filesystem::equivalent(std::filesystem::absolute(out).parent_path(), model, ignored) ||
+      out.extension() == ".gguf") {
+    fail<RequestError>("\"", printable(out.string()),
+                       "\" must be no part of a checkpoint, it is one; name another file");
+  }
+}
+
 void write(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
@@ -265,15 +289,18 @@ void report(const Options& o) {
                        o.model.empty() ? "none is" : "both are",
                        " given; name a checkpoint, or a shape of ", shape_names);
   }
+  for (const std::string* out : {&o.svg, &o.html}) check_no_part(*out, o.model);
   if (o.textbook && o.shape.empty()) {
     fail<RequestError>("--textbook must be of a --shape, it is of a file; name one of ",
                        shape_names);
   }
   const Subject subject = o.shape.empty() ? of_file(o) : of_shape(o);
   const ModelSizes& m = subject.sizes;
-  const Hardware on = several(machine(o), o.chips);
+  Hardware on = several(machine(o), o.chips);
+  const std::string chips = o.chips > 1 ? message(o.chips, " x ", on.name) : std::string(on.name);
+  on.name = chips;
   // The kernels of this library multiply blocks as integers.
-  const bool integers = o.hardware == "host" && m.weights.matrices.block > 1;
+  const bool integers = o.hardware == "host" && m.weights.matrices.bits_per_value() < 16;
   const Arithmetic in = arithmetic_named(!o.arithmetic.empty() ? o.arithmetic
                                          : integers            ? "int8"
                                                                : "bf16");
@@ -285,10 +312,8 @@ void report(const Options& o) {
     std::cout << textbook_table(subject, on, o).text();
     return;
   }
-  const std::string title = message(o.shape.empty() ? std::string("model") : o.shape, " on ",
-                                    o.chips > 1 ? message(o.chips, " x ") : "", on.name);
-  const Study study{
-      o.shape.empty() ? "model" : o.shape, m, subject.heads, on, in, o.batches, o.contexts};
+  const std::string model = title_of(o), title = message(model, " on ", on.name);
+  const Study study{model, m, subject.heads, on, in, o.batches, o.contexts};
   const std::vector<Table> tables{model_table(m), hardware_table(m, on, in),
                                   decode_table(m, on, in, o), prefill_table(m, on, in, o),
                                   block_table(study)};
@@ -321,15 +346,15 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--chips", o.chips, "as many of these as one, communication not counted")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
+      ->check(from_to(1, 1'000'000));
   app.add_option("--batch", o.batches, "sequences, several numbers")
       ->capture_default_str()
       ->delimiter(',')
-      ->check(CLI::Range(1, 1000000));
+      ->check(from_to(1, 1'000'000));
   app.add_option("--ctx", o.contexts, "tokens of each of them, several numbers")
       ->capture_default_str()
       ->delimiter(',')
-      ->check(CLI::Range(Dim{1}, longest_counted));
+      ->check(from_to(1, longest_counted));
   app.add_option("--weights", o.weights,
                  "format of all weights; empty: the file's, of a shape bf16");
   app.add_option("--cache", o.cache,
@@ -346,12 +371,18 @@ int main(int argc, char** argv) {
   std::vector<std::string> known;
   for (const auto& one : figures::all()) known.push_back(one.first);
   figure->check(CLI::IsMember(known));
-  app.add_option("--svg", o.svg, "writes one figure");
-  app.add_option("--html", o.html, "writes a page with the tables and all figures");
-  app.add_flag("--textbook", o.textbook,
-               "prints one table only: without norms, by memory alone, as lectures have it");
+  CLI::Option* const svg = app.add_option("--svg", o.svg, "writes one figure");
+  CLI::Option* const html =
+      app.add_option("--html", o.html, "writes a page with the tables and all figures");
+  figure->needs(svg);
+  CLI::Option* const textbook =
+      app.add_flag("--textbook", o.textbook,
+                   "prints one table only: without norms, by memory alone, as lectures have it")
+          ->excludes(svg)
+          ->excludes(html);
   app.add_option("--kv-heads", o.kv_heads, "with --textbook: numbers of key/value heads to compare")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1000000));
+      ->check(from_to(1, 1'000'000))
+      ->needs(textbook);
   return run_program(app, argc, argv, [&] { report(o); });
 }

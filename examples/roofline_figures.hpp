@@ -64,7 +64,7 @@ inline std::string title(const Study& s, const char* what) {
   return svg::format("%s: %s on %s", what, s.name.c_str(), std::string(s.on.name).c_str());
 }
 inline double seconds(const BlockCost& b, const Study& s) {
-  return (std::max)(static_cast<double>(b.flops) / s.on.flops(s.in), b.bytes / s.on.bandwidth);
+  return bound_time(static_cast<double>(b.flops), b.bytes, s.on, s.in);
 }
 
 // Every block of the model against the machine's bounds: prefill filled, decode hollow.
@@ -136,6 +136,7 @@ template <class Y>
 std::string against_batch(const Study& s, const svg::Labels& text, Y y) {
   std::vector<svg::Series> all;
   const std::vector<Variant> of = variants(s);
+  bool none_fits = false;
   for (std::size_t i = 0; i < of.size(); ++i) {
     svg::Series line = series(of[i], i);
     const ModelSizes& m = of[i].model;
@@ -147,13 +148,14 @@ std::string against_batch(const Study& s, const svg::Labels& text, Y y) {
       const double time = step_time(m, {batch, 1, s.longest()}, s.on, s.in);
       line.points.push_back({static_cast<double>(batch), y(static_cast<double>(batch), time)});
     }
-    if (line.points.empty()) line.label += ": does not fit";
+    none_fits = none_fits || line.points.empty();
     all.push_back(std::move(line));
   }
-  return svg::log_plot(text, all,
-                       {svg::format("context %d tokens", static_cast<int>(s.longest())),
-                        "a line ends where memory is full,",
-                        svg::format("%sB", svg::short_number(s.on.memory).c_str())});
+  std::vector<std::string> notes{svg::format("context %d tokens", static_cast<int>(s.longest())),
+                                 "a line ends where memory is full,",
+                                 svg::format("%sB", svg::short_number(s.on.memory).c_str())};
+  if (none_fits) notes.push_back("no line: not one sequence fits");
+  return svg::log_plot(text, all, notes);
 }
 inline std::string latency(const Study& s) {
   return against_batch(

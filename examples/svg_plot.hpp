@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,7 +12,20 @@
 
 namespace svg {
 
-// Plain text, without < and &.
+// `text` with what means something in XML spelled out.
+inline std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<') out += "&lt;";
+    if (c == '>') out += "&gt;";
+    if (c == '&') out += "&amp;";
+    if (c == '"') out += "&quot;";
+    if (c != '<' && c != '>' && c != '&' && c != '"') out += c;
+  }
+  return out;
+}
+
+// Text of XML: see escaped(). Titles are of at most 400 bytes.
 struct Labels {
   std::string title, x, y;
 };

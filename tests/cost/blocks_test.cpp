@@ -60,6 +60,14 @@ static_assert(cache_bytes(bytes, 1024) * 64 == cache_bytes(grouped, 1024) * 34);
 
 }  // namespace
 
+TEST_CASE("another attention needs heads that can share", "[cost]") {
+  const ModelSizes m = dense(llama2_13b);
+  CHECK_THROWS_AS(with_attention(m, 40, 128, {}), RequestError);
+  CHECK_THROWS_AS(with_attention(m, 40, 128, {.kv_heads = 7}), RequestError);
+  CHECK_THROWS_AS(with_attention(m, 40, 128, {.kv_heads = 80}), RequestError);
+  CHECK_THROWS_AS(with_attention(m, 40, 128, {.kv_heads = 8, .share = 0}), RequestError);
+}
+
 TEST_CASE("layers that are alike in a part are one block", "[cost]") {
   const auto names = [](const ModelSizes& m) {
     std::map<std::string, Dim> found;

@@ -5,6 +5,7 @@
 #include "shared_data.hpp"
 #include "tenon/cache/paged.hpp"
 #include "tenon/cost/registered.hpp"
+#include "tenon/cost/stored.hpp"
 #include "tenon/io/gguf.hpp"
 #include "tenon/model/interleave.hpp"
 #include "tenon/zoo/registry.hpp"
@@ -138,6 +139,25 @@ TEST_CASE("parameters are those of real files of every family", "[cost]") {
     CHECK(values(m).vectors == there.vectors);
     // Files of mixtures keep their routers in floats, gpt-oss its experts in MXFP4.
     if (active_parameters(m) == parameters(m)) CHECK(weight_bytes(m) == bytes);
+  }
+}
+
+TEST_CASE("files that mix formats take what they take", "[cost]") {
+  for (const char* name : {"stories260K-q4_0", "quant/llama-256-q4_k_m", "quant/llama-256-mixed",
+                           "quant/llama-256-q6_k", "stories260K"}) {
+    const auto path = shared_file(std::string("models/") + name + ".gguf");
+    if (path.empty()) continue;
+    const auto file = Gguf::open(path);
+    const ConfigStorage storage(file);
+    ModelSizes m = sizes_in<zoo::All>(storage.view(), storage_of(file));
+    const Dim by_most = weight_bytes(m);
+    average_mixtures(m, file);
+    Dim bytes = 0;
+    for (const TensorInfo& tensor : file.tensors()) bytes += static_cast<Dim>(tensor.data.size());
+    INFO(name << ": " << bytes << " bytes, " << by_most << " by the most frequent format");
+    // An average is rounded to a byte of 1024 values and a layer's values up to such blocks.
+    CHECK(static_cast<double>(weight_bytes(m)) == Approx(static_cast<double>(bytes)).epsilon(0.02));
+    if (weight_bytes(m) == by_most) CHECK(by_most == bytes);
   }
 }
 

@@ -49,8 +49,8 @@ static_assert(printed(26030899200 / h100.bandwidth, 7.77042e-3, 1e-8));
 static_assert(same(throughput(lecture_load(40, 10), h100) * (32 * 10 + 993),
                    10 * 32 * h100.bandwidth / 838860800) &&
               printed(32 * h100.bandwidth / 838860800, 127792.36, 1e-2));
-static_assert(resident_bytes(lecture(40), 256, 1024) > 80e9 &&
-              resident_bytes(lecture(40), 64, 1024) < 80e9);
+static_assert(resident_bytes(lecture(40), 256, 1024) > 80'000'000'000 &&
+              resident_bytes(lecture(40), 64, 1024) < 80'000'000'000);
 static_assert(largest_batch(lecture(40), 1024, 80e9) == 64 &&
               largest_batch(lecture(8), 1024, 80e9) == 341);
 static_assert(
@@ -67,7 +67,14 @@ static_assert(parameters(lecture(40)) - parameters(lecture(8)) == 1677721600);
 static_assert(parameters(dense(llama2_13b)) == 13015864320 &&
               13015864320 == parameters(lecture(40)) + 81 * 5120);
 
+// The lecture's example of rounding: 5.2342 with a scale of 0.1 and a zero of 4 is 56, read as 5.2.
+constexpr int rounded(double x, double scale, int zero) {
+  return static_cast<int>(x / scale + 0.5) + zero;
+}
+static_assert(rounded(5.2342, 0.1, 4) == 56 && same((56 - 4) * 0.1, 5.2));
+
 // Machine balance.
+static_assert(static_cast<Dim>(h100.balance() + 0.5) == 295);
 static_assert(printed(h100.balance(), 295.22, 1e-2) && printed(v5e.balance(), 240, 1));
 static_assert(same(critical_batch(bf16, h100), h100.balance()));
 static_assert(printed(critical_batch(int8, v5e), 120, 1) &&
@@ -135,6 +142,7 @@ static_assert(printed(256 * 819e6 / sixteen.bandwidth * 1e3, 16.178, 1e-3) &&
               printed(2 * 256 * 30e9 / sixteen.bf16 * 1e3, 4.873, 1e-3) &&
               printed(step_time(quiz(256), sixteen) * 1e3, 21.05, 1e-2));
 static_assert(printed(critical_batch(quiz(1), sixteen), 121.6, 1e-1));
+static_assert(printed(8192 * 100e3, 819e6, 1e6));
 
 // Llama-3-70B served.
 constexpr ModelSizes served(Element cache) {
@@ -218,6 +226,21 @@ TEST_CASE("the lecture's form and the book's form agree below the critical batch
   }
 }
 
+TEST_CASE("a cache pays off past the critical batch where feed-forwards are wide", "[cost]") {
+  // FLOPs of a token's feed-forwards, 6 D F L, over bytes of its cache, 4 K H L, against the
+  // balance; with D = K H that is 1.5 F against 240.24.
+  const auto pays = [](Dim hidden) {
+    DenseSizes s = llama2_13b;
+    s.hidden = hidden;
+    const Dim flops = 6 * s.width * s.hidden * s.layers;
+    return static_cast<double>(flops) / static_cast<double>(cache_bytes_per_token(dense(s))) >
+           v5e.balance();
+  };
+  CHECK_FALSE(pays(160));
+  CHECK(pays(161));
+  CHECK(pays(13824));
+}
+
 TEST_CASE("what a machine has room for", "[cost]") {
   const ModelSizes m = dense(llama3_8b);
   for (const Dim context : {1, 1000, 8192}) {
@@ -233,6 +256,8 @@ TEST_CASE("what a machine has room for", "[cost]") {
   CHECK(longest_context(m, 1, 16e9) == 0);
   CHECK_FALSE(fits<Laptop16G>(m));
   CHECK(fits<H100>(m, 4, 8192));
+  CHECK(largest_batch(m, 0, 80e9) == (std::numeric_limits<Dim>::max)());
+  CHECK(longest_context(m, 1'000'000'000, 80e9) == 0);  // 2^24 rows of so many are above 2^63
 }
 
 TEST_CASE("sizes beyond 2^63 are an error, not a wrong number", "[cost]") {
@@ -243,4 +268,14 @@ TEST_CASE("sizes beyond 2^63 are an error, not a wrong number", "[cost]") {
   CHECK_THROWS_AS(flops(dense(llama3_8b), {1, 2, 1}), RequestError);
   CHECK_THROWS_AS(flops(dense(llama3_8b), {0, 1, 1}), RequestError);
   CHECK_THROWS_AS(time_to_first_token(dense(llama3_8b), 10, 0, H100::hardware), RequestError);
+  CHECK_THROWS_AS(iteration_time(dense(llama3_8b), {3, 9, -1, 0}, H100::hardware), RequestError);
+  CHECK_THROWS_AS(cache_bytes(dense(llama3_8b), -1), RequestError);
+  CHECK_THROWS_AS(resident_bytes(dense(llama3_8b), -1, 1), RequestError);
+  CHECK_THROWS_AS(attention(1, 10, 4, 8, 8, 64, true), RequestError);
+  CHECK_THROWS_AS(dense({}), RequestError);
+  // Each part of this prefill is below 2^63, their sum is not.
+  const Parts<Dim> parts = flops(dense(llama2_13b), {1, 4741000, 4741000});
+  CHECK(parts.linear > 0);
+  CHECK(parts.attention > 0);
+  CHECK_THROWS_AS(parts.total(), CapacityError);
 }

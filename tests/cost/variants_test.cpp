@@ -66,6 +66,9 @@ static_assert(Ratio(v2.expand_flops, v2.pair_flops - v2.expanded_pair_flops) ==
 static_assert(Ratio(512 + 64, 2 * 128) == Ratio(9, 4));
 // Weights of one layer multiplied together would be N D C values where W_UK has 8.4 M and W_O 84 M.
 static_assert(Dim{128} * 5120 * 512 == 335544320 && v2.expanded_matrices == 2 * 8388608);
+static_assert(v2.values.matrices - v2.expanded_matrices - 5120 * (512 + 64) - 5120 * 1536 -
+                  1536 * 128 * (128 + 64) ==
+              83886080);
 
 constexpr ModelSizes latent(Dim layers, Element cache, Dim expand_above = 0) {
   ModelSizes m;
@@ -232,9 +235,20 @@ TEST_CASE("time to the first token and between tokens", "[cost]") {
   CHECK(time_to_first_token(m, 4096, 64, h100) > 3 * whole);
   CHECK(time_to_first_token(m, 4096, 2048, h100) < 1.01 * whole);
   CHECK(time_to_first_token(m, 4096, 4096, h100, 0, 1, 4096 - 64) < whole / 10);  // a prefix hit
+  // Whose logits are wanted is computed even if all rows are there.
+  const double last = step_time(m, {1, 1, 4096}, h100);
+  CHECK(same(time_to_first_token(m, 4096, 4096, h100, 0, 1, 4095), last));
+  CHECK(same(time_to_first_token(m, 4096, 4096, h100, 0, 1, 4096), last));
+  CHECK(same(time_to_first_token(m, 4096, std::numeric_limits<Dim>::max(), h100), whole));
   CHECK(same(time_to_first_token(m, 4096, 4096, h100, 0, 1, 0, 0.5), whole + 0.5));
   CHECK(same(time_per_output_token(m, 64, 1024, h100), step_time(m, {64, 1, 1024}, h100)));
   CHECK(same(iteration_time(m, {64, 1024, 0, 0}, h100), step_time(m, {64, 1, 1024}, h100)));
+  // 256 sequences of one token do not expand latents, one prompt of as many does.
+  const ModelSizes latents = latent(2, bf16, 170);
+  CHECK(same(iteration_time(latents, {256, 1024, 0, 0}, h100),
+             step_time(latents, {256, 1, 1024}, h100)));
+  CHECK(
+      same(iteration_time(latents, {0, 1, 256, 0}, h100), step_time(latents, {1, 256, 256}, h100)));
   CHECK(iteration_time(m, {64, 1024, 128, 0}, h100) > iteration_time(m, {64, 1024, 0, 0}, h100));
 }
 
@@ -322,6 +336,9 @@ TEST_CASE("trap 7: on as many chips as each format needs, all hold 43.2 caches",
     CHECK(room == c.room);
     CHECK(printed(room / static_cast<double>(cache_bytes(dense(s), 8192)), 43.2, 1e-1));
   }
+  // Not 186 on four slices of eight chips, and 19 only with the 45 GB that int4 takes elsewhere.
+  CHECK(32 * 16e9 - 2 * 70e9 == 372e9);
+  CHECK(4 * 16e9 - 45e9 == 19e9);
 }
 
 TEST_CASE("trap 8: decoding is not always bound by memory at one FLOP per byte", "[cost][traps]") {

@@ -247,6 +247,22 @@ refuses 'textbook must be of a' "$bin/roofline" "$model" --textbook
 refuses '--figure' "$bin/roofline" --shape llama3-8b --figure none
 refuses 'shape must be one of' "$bin/roofline" --shape none
 refuses 'hardware must be one of' "$bin/roofline" --shape llama3-8b --hardware none
+refuses '2^63' "$bin/roofline" --shape llama2-13b --hardware h100 --ctx 4741000 --batch 1
+refuses 'choose kv_heads' "$bin/roofline" --shape llama2-13b --hardware h100 --textbook --kv-heads 7
+refuses '"010"' "$bin/roofline" --shape llama2-13b --hardware h100 --batch 010
+refuses '--svg' "$bin/roofline" --shape llama2-13b --hardware h100 --figure latency
+refuses '--textbook' "$bin/roofline" --shape llama2-13b --hardware h100 --kv-heads 8
+refuses '--textbook' "$bin/roofline" --shape llama2-13b --hardware h100 --textbook --svg "$work/cost.svg"
+cp "$model" "$work/own.gguf"
+for option in --svg --html; do
+  refuses 'no part of a checkpoint' "$bin/roofline" "$work/own.gguf" --hardware h100 $option "$work/own.gguf"
+done
+cp "$model" "$work/<a&b>\".gguf"
+"$bin/roofline" "$work/<a&b>\".gguf" --hardware h100 --chips 8 --ctx 9 --svg "$work/cost.svg" > "$work/out" || complain 'roofline of an odd name'
+grep -qF 'Roofline: &lt;a&amp;b&gt;&quot; on 8 x H100<' "$work/cost.svg" || complain 'roofline must escape names'
+"$bin/roofline" --shape deepseek-v2 --hardware laptop8g --figure latency --svg "$work/cost.svg" > "$work/out" || complain 'roofline of what does not fit'
+grep -q 'no line: not one sequence fits' "$work/cost.svg" || complain 'roofline must say why there is no line'
+cmp "$model" "$work/own.gguf" || complain 'roofline must leave the checkpoint as it is'
 refuses 'one of MODEL and --shape' "$bin/roofline" "$model" --shape llama3-8b
 refuses 'below 2^63' "$bin/roofline" --shape llama3-8b --hardware h100 --ctx 100000000 --batch 1000000
 refuses 'nothing of that name' "$bin/roofline" "$work/absent.gguf"

@@ -2,6 +2,7 @@
 // A model as the numbers that its cost follows from, and what it holds: parameters, bytes of
 // weights, bytes of cache. Everything is constexpr and exact.
 #include <array>
+#include <string_view>
 
 #include "../core/layer_numbers.hpp"
 #include "element.hpp"
@@ -38,8 +39,10 @@ struct WeightElements {
   Element matrices = elements::bf16, experts = elements::bf16, embedding = elements::bf16,
           output = elements::bf16, vectors = elements::bf16;
   static constexpr WeightElements all(Element e) { return {e, e, e, e, e}; }
-  // Of matrices that are kept transposed.
-  constexpr Element transposed() const { return matrices.block == 1 ? matrices : elements::f32; }
+  // Of matrices that are kept transposed; a mixture of floats (average_mixtures) is as it is.
+  constexpr Element transposed() const {
+    return matrices.block == 1 || matrices.bits_per_value() >= 16 ? matrices : elements::f32;
+  }
 };
 
 // Equal layers are one group. The order of layers does not change what they cost.
@@ -75,7 +78,9 @@ struct ModelSizes {
     groups[static_cast<std::size_t>(size++)] = {layer, count};
   }
   constexpr Dim layers() const {
-    return sum([](const LayerSizes&) { return Dim{1}; });
+    Dim count = 0;
+    for (const Group& group : groups) count += group.count;
+    return count;
   }
   // The sum over all layers of fn(layer).
   template <class Fn>
@@ -89,6 +94,20 @@ struct ModelSizes {
   }
 };
 
+namespace detail {
+constexpr void check_not_negative(std::string_view name, Dim n) {
+  if (n < 0) fail<RequestError>(name, " must be at least 0, it is ", n, "; count from 0");
+}
+constexpr void check_heads(Dim heads, Dim kv_heads, Dim share) {
+  if (kv_heads < 1 || heads < 1 || heads % kv_heads != 0 || share < 1) {
+    fail<RequestError>(
+        "query heads must be a multiple of the heads of keys and values, and at least 1 layer must "
+        "share rows, they are ",
+        heads, ", ", kv_heads, " and ", share, "; choose kv_heads that divide the heads");
+  }
+}
+}  // namespace detail
+
 // Sizes of a decoder whose layers are all alike: gated feed-forward, RMS norms.
 struct DenseSizes {
   Dim width = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, layers = 0, vocab = 0;
@@ -99,7 +118,9 @@ struct DenseSizes {
   Dim page_rows = 0;
   Element weights = elements::bf16, cache = elements::bf16;
 };
+// RequestError when kv_heads do not divide heads.
 constexpr ModelSizes dense(const DenseSizes& s) {
+  detail::check_heads(s.heads, s.kv_heads, s.share);
   ModelSizes model;
   model.width = s.width;
   model.vocab = s.vocab;
@@ -183,7 +204,9 @@ constexpr Dim weight_bytes(const ModelSizes& m) {
 
 // Capacity: bytes that one sequence of `context` tokens keeps resident. A window keeps its rows,
 // layers that read another's keep none, pages are whole and listed in a table of 4 bytes each.
+// RequestError when there are less than no tokens.
 constexpr Dim cache_bytes(const ModelSizes& m, Dim context) {
+  detail::check_not_negative("the context of cache_bytes", context);
   Dim total = 0;
   for (int i = 0; i < m.size; ++i) {
     const auto& [layer, count] = m.groups[static_cast<std::size_t>(i)];
@@ -217,6 +240,7 @@ constexpr Dim state_bytes(const ModelSizes& m) {
 }
 // Bytes of weights, of those that a model keeps a second time, and of `batch` sequences.
 constexpr Dim resident_bytes(const ModelSizes& m, Dim batch, Dim context) {
+  detail::check_not_negative("the batch of resident_bytes", batch);
   const Dim copies = m.sum([&](const LayerSizes& l) {
     return m.weights.transposed().bytes_of(l.mixer.transposed_copy);
   });

@@ -32,8 +32,14 @@ constexpr Operation gated_mlp(Dim tokens, Dim d, Dim f, bool fused = false,
 }
 
 // Keys that T new tokens see together: one after another of a causal prompt, at most `reach` each
-// (0: all). Not masked, each sees min(S, reach).
+// (0: all). Not masked, each sees min(S, reach). RequestError when T is more than S.
 constexpr Dim query_key_pairs(Dim t, Dim s, Dim reach = 0, bool masked = true) {
+  if (t < 0 || t > s || reach < 0) {
+    fail<RequestError>(
+        "query_key_pairs must have new tokens among all keys, and a reach of 0 or "
+        "more, it has ",
+        t, " of ", s, " and ", reach, "; count new tokens as keys");
+  }
   const Dim most = reach == 0 || reach > s ? s : reach;
   if (!masked) return exact_product(t, most);
   const auto up_to = [most](Dim n) {  // the sum over rows 1 to n of min(row, most)

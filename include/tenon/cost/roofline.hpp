@@ -1,6 +1,7 @@
 #pragma once
 // How long a step takes at best: bytes over bandwidth, FLOPs over the peak, whichever is more.
 #include <algorithm>
+#include <limits>
 
 #include "hardware.hpp"
 #include "step.hpp"
@@ -21,6 +22,11 @@ constexpr Load load_of(const ModelSizes& m, const Step& step) {
           static_cast<double>(step.batch), static_cast<double>(step.tokens)};
 }
 
+// Seconds of work that is bound by arithmetic or by memory, whichever takes longer.
+constexpr double bound_time(double flops, double bytes, const Hardware& on, Arithmetic in) {
+  return (std::max)(flops / on.flops(in), bytes / on.bandwidth);
+}
+
 // Seconds by memory alone: all weights and all caches once. (CS336, lecture 10.)
 constexpr double memory_step_time(const Load& load, const Hardware& on) {
   return (load.batch * load.cache_bytes + load.weight_bytes) / on.bandwidth;
@@ -30,7 +36,7 @@ constexpr double memory_step_time(const Load& load, const Hardware& on) {
 constexpr double step_time(const Load& load, const Hardware& on, Arithmetic in = Arithmetic::bf16) {
   const double flops = 2 * load.batch * load.tokens * load.parameters;
   return load.batch * load.cache_bytes / on.bandwidth +
-         (std::max)(flops / on.flops(in), load.weight_bytes / on.bandwidth);
+         bound_time(flops, load.weight_bytes, on, in);
 }
 // Seconds where each of the three parts is bound by memory or by arithmetic; attention may be
 // computed in another arithmetic than the matrices.
@@ -39,7 +45,7 @@ constexpr double step_time(const ModelSizes& m, const Step& step, const Hardware
   const Parts<Dim> f = flops(m, step);
   const Parts<double> b = traffic(m, step);
   const auto part = [&](Dim work, double bytes, Arithmetic its) {
-    return (std::max)(static_cast<double>(work) / on.flops(its), bytes / on.bandwidth);
+    return bound_time(static_cast<double>(work), bytes, on, its);
   };
   return part(f.linear, b.linear, in) + part(f.attention, b.attention, attention) +
          part(f.unembedding, b.unembedding, in);
@@ -73,20 +79,23 @@ constexpr double half_throughput_batch(const Load& load) {
 }
 
 // The most sequences of `context` tokens whose caches fit beside the weights; 0 when not even the
-// weights do.
+// weights do, the largest Dim when a sequence takes nothing.
 constexpr Dim largest_batch(const ModelSizes& m, Dim context, double memory) {
   const double room = memory - static_cast<double>(resident_bytes(m, 0, context));
   const Dim each = cache_bytes(m, context);
-  if (room <= 0 || each == 0) return 0;
+  if (room < 0) return 0;
+  if (each == 0) return (std::numeric_limits<Dim>::max)();
   return static_cast<Dim>(room / static_cast<double>(each));
 }
 // The most tokens that `batch` sequences may have each, at most `limit`; 0 when none fits.
 constexpr Dim longest_context(const ModelSizes& m, Dim batch, double memory,
                               Dim limit = Dim{1} << 24) {
+  const double fixed = static_cast<double>(resident_bytes(m, 0, 0));
+  const double sequences = static_cast<double>(batch);
   Dim low = 0, high = limit;
   while (low < high) {
     const Dim middle = low + (high - low + 1) / 2;
-    if (static_cast<double>(resident_bytes(m, batch, middle)) <= memory) {
+    if (fixed + sequences * static_cast<double>(cache_bytes(m, middle)) <= memory) {
       low = middle;
     } else {
       high = middle - 1;

@@ -15,37 +15,48 @@ struct Iteration {
 // only the `last` one of its prompt wants logits.
 constexpr double iteration_time(const ModelSizes& m, const Iteration& it, const Hardware& on,
                                 Arithmetic in = Arithmetic::bf16, bool last = true) {
+  detail::check_not_negative("decodes of an iteration", it.decodes);
+  detail::check_not_negative("the chunk of an iteration", it.chunk);
   if (it.decodes + it.chunk < 1) return 0;
-  const auto bound = [&](double work, double bytes) {
-    return (std::max)(work / on.flops(in), bytes / on.bandwidth);
+  const auto bound = [&](Dim work, double bytes) {
+    return bound_time(static_cast<double>(work), bytes, on, in);
   };
-  const Step linear{1, it.decodes + it.chunk, it.decodes + it.chunk,
-                    it.decodes + (it.chunk > 0 && last ? 1 : 0)};
-  const Parts<Dim> work = flops(m, linear);
-  const Parts<double> bytes = traffic(m, linear);
-  double seconds = bound(static_cast<double>(work.linear), bytes.linear) +
-                   bound(static_cast<double>(work.unembedding), bytes.unembedding);
+  // Weights are read once for all tokens. Running sequences have one new token each, however many
+  // they are, and so do not write latents out.
+  const Dim tokens = it.decodes + it.chunk;
+  const Dim logits = it.decodes + (it.chunk > 0 && last ? 1 : 0);
+  const Step all =
+      it.decodes > 0 ? Step{tokens, 1, 1, logits} : Step{1, tokens, it.prefix + tokens, logits};
+  const Parts<double> bytes = traffic(m, all);
+  double seconds = bound(flops(m, all).unembedding, bytes.unembedding);
+  Dim linear = 0;
   for (const Step& step :
        {Step{it.decodes, 1, it.context}, Step{1, it.chunk, it.prefix + it.chunk}}) {
     if (step.batch < 1 || step.tokens < 1) continue;
-    seconds += bound(static_cast<double>(flops(m, step).attention), traffic(m, step).attention);
+    const Parts<Dim> work = flops(m, step);
+    linear = exact_sum(linear, work.linear);
+    seconds += bound(work.attention, traffic(m, step).attention);
   }
+  seconds += bound(linear, bytes.linear);
   return seconds;
 }
 
 // Seconds from a request's arrival to its first token: `queue`, then the chunks of its prompt past
-// what a prefix cache holds, each beside `decodes` running sequences of `context` rows.
+// what a prefix cache holds, each beside `decodes` running sequences of `context` rows. The last
+// token is computed in any case: its logits are not cached. RequestError when `prompt` or `chunk`
+// is less than 1.
 constexpr double time_to_first_token(const ModelSizes& m, Dim prompt, Dim chunk, const Hardware& on,
                                      Dim decodes = 0, Dim context = 1, Dim cached = 0,
                                      double queue = 0, Arithmetic in = Arithmetic::bf16) {
-  if (chunk < 1) {
-    fail<RequestError>("the chunk of time_to_first_token must be at least 1, it is ", chunk,
-                       "; name the tokens of a prompt that one step takes");
+  if (chunk < 1 || prompt < 1) {
+    fail<RequestError>("prompt and chunk of time_to_first_token must be at least 1, they are ",
+                       prompt, " and ", chunk,
+                       "; name the tokens of a prompt, and those that one step takes");
   }
   double seconds = queue;
-  for (Dim at = cached; at < prompt; at += chunk) {
-    seconds += iteration_time(m, {decodes, context, (std::min)(chunk, prompt - at), at}, on, in,
-                              at + chunk >= prompt);
+  for (Dim at = (std::min)(cached, prompt - 1), now = 0; at < prompt; at += now) {
+    now = (std::min)(chunk, prompt - at);
+    seconds += iteration_time(m, {decodes, context, now, at}, on, in, at + now == prompt);
   }
   return seconds;
 }

@@ -2,6 +2,7 @@
 // What one forward step does: FLOPs and bytes moved, each of the linear layers, of attention and of
 // the unembedding.
 #include <algorithm>
+#include <type_traits>
 
 #include "../core/attention_tiles.hpp"
 #include "model_sizes.hpp"
@@ -33,7 +34,14 @@ struct Step {
 template <class T>
 struct Parts {
   T linear{}, attention{}, unembedding{};
-  constexpr T total() const { return linear + attention + unembedding; }
+  // Of counts, CapacityError when it is not below 2^63.
+  constexpr T total() const {
+    if constexpr (std::is_same_v<T, Dim>) {
+      return exact_sum(linear, attention, unembedding);
+    } else {
+      return linear + attention + unembedding;
+    }
+  }
 };
 
 // How attention is cut. A block of query vectors (new tokens of a sequence, times the query heads
@@ -86,7 +94,7 @@ constexpr RowsRead rows_read(const LayerSizes& l, const Step& step, const QueryB
   RowsRead read;
   for (Dim at = first; at < step.context; at += most) {
     const Dim last = step.causal ? (std::min)(at + most, step.context) : step.context;
-    read.rows += detail::rows_seen(l.cache, at, last, in.tile);
+    read.rows = exact_sum(read.rows, detail::rows_seen(l.cache, at, last, in.tile));
   }
   read.rows = exact_product(read.rows, (queries + heads - 1) / heads);
   return read;
@@ -97,8 +105,8 @@ constexpr Parts<Dim> flops(const ModelSizes& m, const Step& step) {
   step.check();
   const Dim tokens = step.all_tokens();
   Parts<Dim> parts;
-  parts.linear = exact_product(2, tokens, m.input.matrices + m.output_norm.matrices);
-  parts.linear += m.sum([&](const LayerSizes& l) {
+  const Dim outside = exact_product(2, tokens, m.input.matrices + m.output_norm.matrices);
+  parts.linear = exact_sum(outside, m.sum([&](const LayerSizes& l) {
     const FeedForwardNumbers& f = l.feed_forward;
     const MixerNumbers& x = l.mixer;
     const bool expands = detail::expands(l, step.tokens);
@@ -106,7 +114,7 @@ constexpr Parts<Dim> flops(const ModelSizes& m, const Step& step) {
         exact_sum(x.values.matrices - (expands ? x.expanded_matrices : 0), l.residual.matrices,
                   f.always.matrices, exact_product(f.used, f.expert.matrices));
     return exact_product(2, tokens, met);
-  });
+  }));
   parts.attention = m.sum([&](const LayerSizes& l) {
     const MixerNumbers& x = l.mixer;
     const CacheSizes& c = l.cache;

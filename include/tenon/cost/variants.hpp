@@ -17,8 +17,10 @@ struct AttentionVariant {
 
 // Every layer that caches rows, as `v` has them with `heads` queries of head_dim values; layers
 // with a state, feed-forwards, embeddings and norms stay. Rows are in `cache`, and not paged.
+// RequestError when kv_heads do not divide heads.
 constexpr ModelSizes with_attention(const ModelSizes& m, Dim heads, Dim head_dim,
                                     const AttentionVariant& v, Element cache = elements::bf16) {
+  detail::check_heads(heads, v.rank > 0 ? heads : v.kv_heads, v.share);
   ModelSizes out = m;
   out.groups = {};
   out.size = 0;
