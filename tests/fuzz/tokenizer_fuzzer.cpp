@@ -129,7 +129,7 @@ std::string cut(const std::string& text, const std::vector<std::string>& stops) 
 // The mark of a space may come back as one.
 std::string spaced(std::string text) {
   for (std::size_t at = 0; (at = text.find("\u2581", at)) != std::string::npos; ++at)
-    text.replace(at, 3, " ");
+    text.replace(at, 3, 1, ' ');
   return text;
 }
 

@@ -1,4 +1,5 @@
 // Importance matrices in both of their file formats, and files that only look like one.
+#include <tenon/io/gguf.hpp>
 #include <tenon/io/gguf_writer.hpp>
 #include <tenon/io/importance_matrix.hpp>
 

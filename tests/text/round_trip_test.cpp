@@ -69,7 +69,7 @@ std::string random_utf8(std::mt19937& random, std::size_t characters) {
 // What comes back of a text: the mark of a space is one.
 std::string spaced(std::string text) {
   for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; ++at)
-    text.replace(at, mark.size(), " ");
+    text.replace(at, mark.size(), 1, ' ');
   return text;
 }
 
