@@ -114,7 +114,7 @@ TENON_INLINE void JsonValue::append_to(std::string& out, int spaces, int depth) 
   const auto line = [&](int level) {
     if (spaces == 0) return;
     out += '\n';
-    out.append(static_cast<std::size_t>(spaces * level), ' ');
+    out.append(static_cast<std::size_t>(spaces) * static_cast<std::size_t>(level), ' ');
   };
   if (const Number* number = std::get_if<Number>(&data_)) {
     out += number->digits;

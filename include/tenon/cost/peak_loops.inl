@@ -52,8 +52,8 @@ float on_ones(Dim rounds) {
   ones.fill(std::byte{1});
   return Dots(ones.data(), rounds);
 }
-template <int Sums>
-inline constexpr double byte_operations = Sums * 2.0 * 64;
+template <float (*Dots)(const std::byte*, Dim), int Sums>
+inline constexpr ArithmeticLoop vector_loop{on_ones<Dots, Sums>, Sums * 2.0 * 64};
 
 #if defined(__x86_64__) && defined(__linux__)
 // A product of tiles multiplies [16, 64] bytes by [64, 16]; a round does six, which hides their
@@ -96,29 +96,27 @@ TENON_INLINE ArithmeticLoop float_loop(Isa isa) {
 }
 
 TENON_INLINE ArithmeticLoop byte_loop(Isa isa) {
-  using namespace detail;
 #if defined(__x86_64__)
 #if defined(__linux__)
-  if (isa == Isa::amx) return {tile_products, tile_operations};
+  if (isa == Isa::amx) return {detail::tile_products, detail::tile_operations};
 #endif
   if (isa >= Isa::avx512vnni) {
-    return {on_ones<avx512vnni::byte_dots, avx512vnni::byte_sums>,
-            byte_operations<avx512vnni::byte_sums>};
+    return detail::vector_loop<avx512vnni::byte_dots, avx512vnni::byte_sums>;
   }
   if (isa == Isa::avx512) {
-    return {on_ones<avx512::byte_dots, avx512::byte_sums>, byte_operations<avx512::byte_sums>};
+    return detail::vector_loop<avx512::byte_dots, avx512::byte_sums>;
   }
   if (isa == Isa::avx2) {
-    return {on_ones<avx2::byte_dots, avx2::byte_sums>, byte_operations<avx2::byte_sums>};
+    return detail::vector_loop<avx2::byte_dots, avx2::byte_sums>;
   }
 #elif defined(__aarch64__)
-  if (isa == Isa::dotprod) return {byte_dots_dotprod, dotprod_operations};
+  if (isa == Isa::dotprod) return {detail::byte_dots_dotprod, detail::dotprod_operations};
   if (isa == Isa::neon) {
-    return {on_ones<neon::byte_dots, neon::byte_sums>, byte_operations<neon::byte_sums>};
+    return detail::vector_loop<neon::byte_dots, neon::byte_sums>;
   }
 #endif
   static_cast<void>(isa);
-  return {on_ones<scalar::byte_dots, scalar::byte_sums>, byte_operations<scalar::byte_sums>};
+  return detail::vector_loop<scalar::byte_dots, scalar::byte_sums>;
 }
 
 TENON_INLINE ReadLoop read_loop(Isa isa) {

@@ -7,6 +7,13 @@
 namespace tenon::inline TENON_ABI {
 namespace jinja {
 
+// Here because the size of a value is known here.
+TENON_INLINE void Budget::make_items(std::size_t count) {
+  const std::size_t most = limits_.made_bytes;
+  if (count > most / sizeof(Value)) exceeded("bytes of values", most);
+  make(count * sizeof(Value));
+}
+
 namespace detail {
 
 // Lets go of values without recursion: a list in a list in a list may be as deep as memory allows.
