@@ -17,11 +17,23 @@ class JsonScanner {
   JsonScanner(std::string_view text, std::string_view origin) : text_(text), origin_(origin) {}
 
   // The next byte that is no space, or 0 at the end; it is not taken.
-  char peek();
-  // Takes this byte; `what` says for what it must be there: "a tensor name".
-  void expect(char c, std::string_view what);
-  // Takes it when it is there.
-  bool take(char c);
+  char peek() {
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c != ' ' && c != '\n' && c != '\r' && c != '\t') return c;
+    }
+    return 0;
+  }
+  // Takes this byte when it is there.
+  bool take(char c) {
+    if (peek() != c || at_ == text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  // Takes it; `what` says for what it must be there: "a tensor name".
+  void expect(char c, std::string_view what) {
+    if (!take(c)) refuse(what);
+  }
   // Takes a string; it stays valid until the next one that has escapes is taken.
   std::string_view string(std::string_view what);
   // Takes a whole number below 2^64 without a sign, fraction or exponent.

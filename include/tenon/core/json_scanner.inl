@@ -13,26 +13,6 @@ TENON_INLINE void JsonScanner::refuse(std::string_view what) const {
                   "\"; the file is damaged, download or convert it again");
 }
 
-TENON_INLINE char JsonScanner::peek() {
-  while (at_ < text_.size()) {
-    const char c = text_[at_];
-    if (c != ' ' && c != '\n' && c != '\r' && c != '\t') return c;
-    ++at_;
-  }
-  return 0;
-}
-
-TENON_INLINE void JsonScanner::expect(char c, std::string_view what) {
-  if (peek() != c || at_ == text_.size()) refuse(what);
-  ++at_;
-}
-
-TENON_INLINE bool JsonScanner::take(char c) {
-  if (peek() != c || at_ == text_.size()) return false;
-  ++at_;
-  return true;
-}
-
 TENON_INLINE std::string_view JsonScanner::string(std::string_view what) {
   expect('"', what);
   const std::size_t first = at_;

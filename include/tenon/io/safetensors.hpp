@@ -85,6 +85,10 @@ class SafeTensors {
   SafeTensors(std::string origin, Bytes bytes)
       : origin_(std::move(origin)), bytes_(std::make_shared<const Bytes>(std::move(bytes))) {}
 
+  struct Named {
+    std::size_t hash;
+    std::uint32_t at;  // in tensors_
+  };
   using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
   void parse(std::span<const std::byte> bytes);
   void read_metadata(JsonScanner& scanner);
@@ -97,7 +101,7 @@ class SafeTensors {
   std::shared_ptr<const Bytes> bytes_;
   SafeMetadata metadata_;
   std::vector<SafeTensor> tensors_;
-  std::vector<std::uint32_t> by_name_;
+  std::vector<Named> by_name_;  // in ascending order of hashes, then names
 };
 
 // Writes the tensors as the reference does: wide types first, then by name, the data beginning at a

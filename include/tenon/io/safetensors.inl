@@ -224,29 +224,34 @@ TENON_INLINE void SafeTensors::check_cover(const Ranges& ranges, std::uint64_t s
   }
 }
 
+// By hashes first: names begin alike, and comparing them took a quarter of reading a header.
 TENON_INLINE void SafeTensors::sort_names() {
-  by_name_.resize(tensors_.size());
-  for (std::size_t i = 0; i < by_name_.size(); ++i) by_name_[i] = static_cast<std::uint32_t>(i);
-  const auto before = [&](std::uint32_t a, std::uint32_t b) {
-    return tensors_[a].name < tensors_[b].name;
-  };
-  if (!std::is_sorted(by_name_.begin(), by_name_.end(), before)) {
-    std::sort(by_name_.begin(), by_name_.end(), before);
+  by_name_.reserve(tensors_.size());
+  for (const SafeTensor& tensor : tensors_) {
+    by_name_.push_back(
+        {std::hash<std::string_view>()(tensor.name), static_cast<std::uint32_t>(by_name_.size())});
   }
+  std::sort(by_name_.begin(), by_name_.end(), [&](const Named& a, const Named& b) {
+    return a.hash != b.hash ? a.hash < b.hash : tensors_[a.at].name < tensors_[b.at].name;
+  });
   for (std::size_t i = 1; i < by_name_.size(); ++i) {
-    const std::string& name = tensors_[by_name_[i]].name;
-    if (name != tensors_[by_name_[i - 1]].name) continue;
+    const std::string& name = tensors_[by_name_[i].at].name;
+    if (by_name_[i].hash != by_name_[i - 1].hash || name != tensors_[by_name_[i - 1].at].name) {
+      continue;
+    }
     fail<LoadError>(origin_, ": tensor names must be distinct, \"", printable(name),
                     "\" stands there twice; the file is damaged, download or convert it again");
   }
 }
 
 TENON_INLINE const SafeTensor* SafeTensors::find(std::string_view name) const {
+  const std::size_t hash = std::hash<std::string_view>()(name);
   const auto at = std::lower_bound(
-      by_name_.begin(), by_name_.end(), name,
-      [&](std::uint32_t i, std::string_view wanted) { return tensors_[i].name < wanted; });
-  if (at == by_name_.end() || tensors_[*at].name != name) return nullptr;
-  return &tensors_[*at];
+      by_name_.begin(), by_name_.end(), name, [&](const Named& a, std::string_view wanted) {
+        return a.hash != hash ? a.hash < hash : tensors_[a.at].name < wanted;
+      });
+  if (at == by_name_.end() || tensors_[at->at].name != name) return nullptr;
+  return &tensors_[at->at];
 }
 
 namespace detail {
