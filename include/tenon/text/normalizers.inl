@@ -124,7 +124,7 @@ inline void clean_ascii_for_bert(std::string& text, const BertCleaning& what) {
   std::size_t size = 0;
   for (const char c : text) {
     const bool blank = c == ' ' || (c >= '\t' && c <= '\r');
-    const bool control = (c >= 0 && c < ' ') || c == 0x7F;
+    const bool control = static_cast<unsigned char>(c) < ' ' || c == 0x7F;
     if (what.clean && control && c != '\t' && c != '\n' && c != '\r') continue;
     const bool upper = what.lower_case && c >= 'A' && c <= 'Z';
     text[size++] = what.clean && blank ? ' ' : static_cast<char>(upper ? c - 'A' + 'a' : c);
