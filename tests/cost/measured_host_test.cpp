@@ -1,5 +1,8 @@
 // What the host is measured to be lies between what any machine does and what none does.
 #include "tenon/cost/measured_host.hpp"
+
+#include <algorithm>
+
 #include "catch.hpp"
 #include "tenon/core/thread_team.hpp"
 
@@ -7,17 +10,27 @@ using namespace tenon;
 
 TEST_CASE("the host is measured on every instruction set that it has", "[cost]") {
   ThreadTeam team(2);
+  double scalar = 0;
   for (const Isa isa : known_isas) {
     if (!supported(isa)) continue;
     INFO(name_of(isa));
-    const auto host = cost::measured_host(team, isa, 1 << 22);
+    // Other programs may take the machine during a measurement; the best of three is the machine's.
+    auto host = cost::measured_host(team, isa, 1 << 22);
+    for (int again = 0; again < 2; ++again) {
+      const auto other = cost::measured_host(team, isa, 1 << 22);
+      host.f32 = (std::max)(host.f32, other.f32);
+      host.int8 = (std::max)(host.int8, other.int8);
+    }
     CHECK(host.f32 > 1e7);
     CHECK(host.f32 < 1e13);
     CHECK(host.bandwidth > 1e7);
     CHECK(host.bandwidth < 1e13);
-    // Not compared with the floats: other programs may take the machine in one of the measurements.
-    CHECK(host.int8 > 1e7);
-    CHECK(host.int8 < 1e15);
+    // One instruction does two products of bytes in place of one of floats where it does any, so no
+    // instruction set has less than half as many; tile products are eight times those of vectors.
+    CHECK(host.int8 > host.f32 / 2);
+    CHECK(host.int8 < host.f32 * 128);
     CHECK((host.memory == 0 || host.memory > 1e8));
+    if (isa == Isa::scalar) scalar = host.f32;
+    CHECK(host.f32 >= scalar);
   }
 }

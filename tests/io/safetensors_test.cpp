@@ -235,16 +235,6 @@ TEST_CASE("a header of 60 MB: at least 100 MB/s, in linear time", "[safetensors]
   WARN("safetensors header: " << large << " bytes in " << whole << " s, " << rate << " MB/s");
   CHECK(whole < 4 * half);
 #if defined(__OPTIMIZE__) && !defined(TENON_SANITIZED)
-  // Where others slow the machine down, a loop that hashes one byte after another says by how much:
-  // it does 600 MB/s where the reader is to do 100.
-  const auto bytes = bytes_of(made(500'000));
-  const std::clock_t start = std::clock();
-  std::uint64_t hash = 14695981039346656037u;
-  for (const std::byte b : bytes)
-    hash = (hash ^ std::to_integer<std::uint64_t>(b)) * 1099511628211u;
-  const double hashing = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  const double hashed = static_cast<double>(bytes.size()) / 1e6 / hashing;
-  WARN("a hash of its bytes: " << hashed << " MB/s (" << hash << ")");
-  CHECK(rate > (std::min)(100.0, hashed / 6));
+  CHECK(rate > 100);
 #endif
 }
