@@ -1,15 +1,19 @@
 #pragma once
 // Tiny Hugging Face folders that a test describes and writes.
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "catch.hpp"
 #include "io/files.hpp"
 #include "tenon/io/safetensors.hpp"
+#include "tenon/io/tensor_source.hpp"
 #include "tenon/quant/dense.hpp"
 
 namespace test {
@@ -102,6 +106,28 @@ inline FolderBytes tiny_folder(const std::string& type, const TinySizes& s = {},
     folder.put(at + "mlp.down_proj.weight", {s.width, s.hidden});
   }
   return folder;
+}
+
+// An F32 tensor's values.
+inline std::vector<float> floats(const tenon::TensorSource& source, std::string_view name) {
+  const tenon::TensorInfo* tensor = source.find(name);
+  REQUIRE(tensor != nullptr);
+  REQUIRE(tensor->ggml_type == tenon::F32::ggml_type);
+  std::vector<float> values(tensor->data.size() / 4);
+  tenon::F32::decode(tensor->data.data(), static_cast<tenon::Dim>(values.size()), values.data());
+  return values;
+}
+inline bool same_tensors(const tenon::TensorSource& a, const tenon::TensorSource& b) {
+  if (a.tensors().size() != b.tensors().size()) return false;
+  for (const tenon::TensorInfo& tensor : a.tensors()) {
+    const tenon::TensorInfo* other = b.find(tensor.name);
+    if (other == nullptr || other->ggml_type != tensor.ggml_type || other->shape != tensor.shape ||
+        !std::equal(tensor.data.begin(), tensor.data.end(), other->data.begin())) {
+      UNSCOPED_INFO(tensor.name << " differs");
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace test

@@ -245,15 +245,13 @@ class MatrixTiles {
 inline constexpr Dim cut = 4, pass = 256;
 // Up to here the vector units do it alone.
 inline constexpr Dim vector_tokens = 8;
-// Up to here the weights, which pass through once, are what takes the time: they are asked for
-// early, and used as they are stored where that can be.
-inline constexpr Dim few_tokens = 2 * QuantizedGroup::most;
 
 template <class F, bool Few>
 using TilesOf = MatrixTiles<TileLayout<F>::kind, TileLayout<F>::code == QuantCode::e2m1,
                             Few && bytes_as_stored<F> ? TileLayout<F>::offset : 0>;
 
-// Any number of tokens times at most R row tiles.
+// Any number of tokens times at most R row tiles. `Few`: at most few_tokens, whose weights are
+// asked for early, and used as they are stored where that can be.
 template <class F, int R, bool Few>
 TENON_AMX inline void gemm(TilesOf<F, Few>& unit, const LinearTile* tiles, int count,
                            const LinearRows& rows) {

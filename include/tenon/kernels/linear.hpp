@@ -36,6 +36,8 @@ struct LinearLeaf {
   Call int8 = nullptr;
 };
 inline constexpr int most_tiles_a_call = 24;
+// Up to here the weights, which pass through once, are what takes the time.
+inline constexpr Dim few_tokens = 2 * QuantizedGroup::most;
 
 // The leaf of one format for an instruction set that this machine supports.
 template <class F>
@@ -84,7 +86,7 @@ const LinearLeaf& linear_leaf_of_tag(int tag, Isa isa) {
 // because one does not keep enough lines on their way, others two, which most leaves take together.
 // A leaf that fetches past the end of a tile then finds the tile that its run goes on with.
 inline constexpr Dim weight_streams(Dim tokens) {
-  return tokens == 1 ? 8 : tokens <= 32 ? 2 : 1;
+  return tokens == 1 ? 8 : tokens <= few_tokens ? 2 : 1;
 }
 
 // Hands tiles [range) of the outputs' tiles, counted through all outputs, to their leaves. Tiles of
