@@ -3,6 +3,7 @@
 // and folds it into the softmax states of a block of queries. Layouts (contiguous, ring, paged) and
 // element formats end where a tile's rows are loaded; masks and score hooks are values.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <type_traits>
 
@@ -325,11 +326,12 @@ void attend(Cpu& cpu, const C& cache, int slot, const Step& step, MatView<const 
   if (cpu.measuring()) return;
   if constexpr (ScalesQueries<S>) scale = score.scale(scale);
   const float factor = scale;
+  std::atomic<int> taken{0};  // blocks differ in keys, cores in speed: who is free takes the next
   cpu.parallel(shape.heads * step.tokens * 4096, [&](Worker worker) {
     const auto scratch =
         detail::AttentionScratch::at(memory + floats * worker.index, shape, block_vectors);
     const auto blocking = detail::Blocking::of(shape, step, worker.count);
-    int item = 0;
+    int item = 0, mine = taken.fetch_add(1, std::memory_order_relaxed);
     for (const SeqStep& seq : step.seqs) {
       const auto seen = mask_in(mask, seq);
       const detail::AttentionBlock<C, std::remove_const_t<decltype(seen)>, S> block(
@@ -340,10 +342,11 @@ void attend(Cpu& cpu, const C& cache, int slot, const Step& step, MatView<const 
           const Dim kv_head = head / shape.group();
           const Dim heads = (std::min)(blocking.heads, (kv_head + 1) * shape.group() - head);
           const Dim kv_heads = (std::min)(blocking.kv_heads, shape.kv_heads - kv_head);
-          if (item++ % worker.count == worker.index) {
+          if (item++ == mine) {
             block.run({seq.seq, seq.base + seq.count, seq.first + at, seq.base + at, count, kv_head,
                        head, heads, kv_heads},
                       queries, outputs);
+            mine = taken.fetch_add(1, std::memory_order_relaxed);
           }
           head += heads * kv_heads;
         }

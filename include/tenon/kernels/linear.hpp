@@ -6,6 +6,7 @@
 
 #include "../core/cost_counter.hpp"
 #include "../core/executor.hpp"
+#include "../core/shared_parts.hpp"
 #include "../tensor/view.hpp"
 #include "activations.hpp"
 #include "packed.hpp"
@@ -89,51 +90,98 @@ inline constexpr Dim weight_streams(Dim tokens) {
   return tokens == 1 ? 8 : tokens <= few_tokens ? 2 : 1;
 }
 
-// Hands tiles [range) of the outputs' tiles, counted through all outputs, to their leaves. Tiles of
-// neighbouring outputs go together where one leaf does both: small matrices alone would be too few
-// to hide the latency of their folds.
+// Tiles that a worker takes at a time, whole groups of every leaf: tens of microseconds.
+inline constexpr Dim tiles_a_part(Dim tokens) {
+  return tokens == 1 ? most_tiles_a_call : most_tiles_a_call / 2;
+}
+
+// Tiles [range) of the outputs' tiles, counted through all outputs, as steps: of one output after
+// the other, a tile of each of its streams.
 template <class Formats>
-void run_tiles(Isa isa, const LinearRows& rows, std::span<const LinearOutput<Formats>> outputs,
-               Activations activations, Range range) {
+class TileSteps {
+ public:
+  TileSteps(std::span<const LinearOutput<Formats>> outputs, Dim tokens, Range range)
+      : outputs_(outputs), streams_(weight_streams(tokens)), range_(range) {}
+
+  Dim count() const {
+    Dim steps = 0;
+    each_output([&](const LinearOutput<Formats>&, Dim begin, Dim end) {
+      steps += ceil_div(end - begin, streams_);
+    });
+    return steps;
+  }
+  // tile(output, number in it) for those of steps [some).
+  template <class Tile>
+  void visit(Range some, Tile&& tile) const {
+    Dim before = 0;  // steps of the outputs before this one
+    each_output([&](const LinearOutput<Formats>& output, Dim begin, Dim end) {
+      const Dim steps = ceil_div(end - begin, streams_);
+      const Dim low = (std::max)(some.begin - before, Dim{0});
+      const Dim high = (std::min)(some.end - before, steps);
+      before += steps;
+      for (Dim i = low; i < high; ++i) {
+        for (Dim t = begin + i; t < end; t += steps) tile(output, t);
+      }
+    });
+  }
+
+ private:
+  template <class Some>
+  void each_output(Some&& some) const {
+    Dim first = 0;  // of this output's tiles
+    for (const LinearOutput<Formats>& output : outputs_) {
+      const Dim begin = (std::max)(range_.begin - first, Dim{0});
+      const Dim end = (std::min)(range_.end - first, output.weight->tiles());
+      first += output.weight->tiles();
+      if (begin < end) some(output, begin, end);
+    }
+  }
+
+  std::span<const LinearOutput<Formats>> outputs_;
+  Dim streams_;
+  Range range_;
+};
+
+// Hands the tiles of some steps to their leaves. Tiles of neighbouring outputs go together where
+// one leaf does both: small matrices alone would be too few to hide the latency of their folds.
+template <class Formats>
+void run_tiles(Isa isa, const LinearRows& rows, Activations activations,
+               const TileSteps<Formats>& steps, Range some) {
   LinearTile tiles[most_tiles_a_call];
   int count = 0;
   LinearLeaf::Call waiting = nullptr;  // for tiles[0, count)
-  Dim first = 0;                       // of this output's tiles
-  for (const LinearOutput<Formats>& output : outputs) {
+  const LinearOutput<Formats>* last = nullptr;
+  LinearLeaf::Call call = nullptr;  // of the last output
+  steps.visit(some, [&](const LinearOutput<Formats>& output, Dim t) {
     const PackedMatrix<Formats>& weight = *output.weight;
-    const Dim begin = (std::max)(range.begin - first, Dim{0});
-    const Dim end = (std::min)(range.end - first, weight.tiles());
-    first += weight.tiles();
-    if (begin >= end) continue;
-    const LinearLeaf& leaf = linear_leaf_of_tag<Formats>(weight.tag(), isa);
-    const bool integers = activations == Activations::int8 && leaf.int8 != nullptr;
-    const LinearLeaf::Call call = integers ? leaf.int8 : leaf.f32;
-    const Dim streams = weight_streams(rows.tokens);
-    const Dim each = ceil_div(end - begin, streams);
-    for (Dim i = 0; i < each * streams; ++i) {
-      const Dim t = begin + i % streams * each + i / streams;
-      if (t >= end) continue;  // the last runs may be shorter
-      if (count == most_tiles_a_call || (count > 0 && call != waiting)) {
-        waiting(tiles, count, rows);
-        count = 0;
-      }
-      const Dim row = t * tile_rows;
-      tiles[count++] = {weight.tile(t), output.y.data + row, output.y.extent(1),
-                        static_cast<int>((std::min)(Dim{tile_rows}, weight.out() - row)),
-                        output.accumulate};
-      waiting = call;
-      if constexpr (counts_cost) {
-        const Dim used = tiles[count - 1].rows;
-        CostCounter::add(rows.counted.part, 2 * used * rows.in * rows.tokens,
-                         used * static_cast<Dim>(weight.bytes_of_row()));
-      }
+    if (&output != last) {
+      last = &output;
+      const LinearLeaf& leaf = linear_leaf_of_tag<Formats>(weight.tag(), isa);
+      const bool integers = activations == Activations::int8 && leaf.int8 != nullptr;
+      call = integers ? leaf.int8 : leaf.f32;
     }
-  }
+    if (count == most_tiles_a_call || (count > 0 && call != waiting)) {
+      waiting(tiles, count, rows);
+      count = 0;
+    }
+    const Dim row = t * tile_rows;
+    tiles[count++] = {weight.tile(t), output.y.data + row, output.y.extent(1),
+                      static_cast<int>((std::min)(Dim{tile_rows}, weight.out() - row)),
+                      output.accumulate};
+    waiting = call;
+    if constexpr (counts_cost) {
+      const Dim used = tiles[count - 1].rows;
+      CostCounter::add(rows.counted.part, 2 * used * rows.in * rows.tokens,
+                       used * static_cast<Dim>(weight.bytes_of_row()));
+    }
+  });
   if (count > 0) waiting(tiles, count, rows);
 }
 
 // Below this many multiply-adds (some microseconds) waking other threads costs more than it saves.
 inline constexpr Dim one_thread_work = Dim{1} << 17;
+// Below this many (some tens of microseconds) evening out the work costs more than it saves.
+inline constexpr Dim uneven_work = Dim{1} << 21;
 
 // Rows [first, first + count) of x as groups from `first` on; of them, only rows in `range`.
 inline void quantize_rows(QuantizeRow leaf, MatView<const float> x, const QuantizedRows& to,
@@ -176,14 +224,16 @@ void run_groups(Isa isa, const LinearRows& rows, std::span<const LinearGroup<For
     const Range tiles{ceil_div(low, group.count), ceil_div(high, group.count)};
     const LinearRows mine{rows.x + group.first * rows.in, rows.quantized.from(group.first),
                           group.count, rows.in};
-    run_tiles<Formats>(isa, mine, group.used(), activations, tiles);
+    const TileSteps<Formats> steps(group.used(), group.count, tiles);
+    run_tiles<Formats>(isa, mine, activations, steps, {0, steps.count()});
   }
 }
 }  // namespace detail
 
 // All `outputs` of the same input x [tokens, in], every weight being [., in]. x is quantized once
 // when an output needs it; `scratch` must then hold tokens rows of in (see QuantizedRows), else it
-// may be empty. Threads share the output rows; small work stays on the calling thread.
+// may be empty. Threads share the output rows, and even out long work; small work stays on the
+// calling thread.
 template <class Formats>
 void linear(Executor& team, Isa isa, MatView<const float> x,
             std::span<const LinearOutput<Formats>> outputs, Activations activations,
@@ -199,16 +249,28 @@ void linear(Executor& team, Isa isa, MatView<const float> x,
     quantize =
         quantize || detail::linear_leaf_of_tag<Formats>(output.weight->tag(), isa).int8 != nullptr;
   }
-  const bool alone =
-      team.threads() == 1 || tiles * tile_rows * rows.in * rows.tokens < detail::one_thread_work;
+  const Dim work = tiles * tile_rows * rows.in * rows.tokens;  // multiply-adds
+  const bool alone = team.threads() == 1 || work < detail::one_thread_work;
   if (quantize && activations == Activations::int8) {
     detail::share_rows(team, rows.tokens, rows.in, alone, [&](Range range) {
       detail::quantize_rows(quantize_row(isa), x, scratch, 0, rows.tokens, range);
     });
   }
-  if (alone) return detail::run_tiles<Formats>(isa, rows, outputs, activations, {0, tiles});
+  const auto steps_of = [&](Worker worker) {
+    return detail::TileSteps<Formats>(outputs, rows.tokens, share(tiles, worker));
+  };
+  const auto run = [&](Worker owner, Range steps) {
+    detail::run_tiles<Formats>(isa, rows, activations, steps_of(owner), steps);
+  };
+  if (alone) return run({0, 1}, {0, steps_of({0, 1}).count()});
+  if (work < detail::uneven_work) {
+    return team.run([&](Worker worker) { run(worker, {0, steps_of(worker).count()}); });
+  }
+  const Dim part = detail::tiles_a_part(rows.tokens) / detail::weight_streams(rows.tokens);
+  SharedParts parts;
   team.run([&](Worker worker) {
-    detail::run_tiles<Formats>(isa, rows, outputs, activations, share(tiles, worker));
+    parts.take(
+        worker, part, [&](Worker owner) { return steps_of(owner).count(); }, run);
   });
 }
 
@@ -239,9 +301,21 @@ void linear_groups(Executor& team, Isa isa, MatView<const float> x,
       }
     });
   }
-  if (alone) return detail::run_groups<Formats>(isa, rows, groups, activations, {0, work});
+  const auto run = [&](Range range) {
+    detail::run_groups<Formats>(isa, rows, groups, activations, range);
+  };
+  if (alone) return run({0, work});
+  SharedParts parts;
   team.run([&](Worker worker) {
-    detail::run_groups<Formats>(isa, rows, groups, activations, share(work, worker));
+    const auto share_of = [&](Worker owner) { return share(work, owner); };
+    const Range own = share_of(worker);
+    const Dim part = (std::max)(Dim{1}, ceil_div(own.end - own.begin, Dim{4}));
+    parts.take(
+        worker, part, [&](Worker owner) { return share_of(owner).end - share_of(owner).begin; },
+        [&](Worker owner, Range some) {
+          const Dim first = share_of(owner).begin;
+          run({first + some.begin, first + some.end});
+        });
   });
 }
 
