@@ -5,27 +5,13 @@
 #include <thread>
 #include <vector>
 
+#include "backwards.hpp"
 #include "catch.hpp"
 #include "tenon/core/thread_team.hpp"
 
 using namespace tenon;
 
 namespace {
-// Workers one after another, which is allowed too.
-class InTurn final : public Executor {
- public:
-  explicit InTurn(int threads) : threads_(threads) {}
-  int threads() const override { return threads_; }
-
- protected:
-  void run_task(Task task, void* body) override {
-    for (int i = threads_; i-- > 0;) task(body, {i, threads_});
-  }
-
- private:
-  int threads_;
-};
-
 // How often each of `items` was taken, shared in whole and handed out by `each`.
 std::vector<int> counts(Executor& executor, Dim items, Dim each) {
   std::vector<std::atomic<int>> taken(static_cast<std::size_t>(items));
@@ -46,13 +32,13 @@ std::vector<int> counts(Executor& executor, Dim items, Dim each) {
 TEST_CASE("every step of every share is taken once", "[threads]") {
   for (const int threads : {1, 2, 3, 7, 40}) {
     ThreadTeam team(threads);
-    InTurn in_turn(threads);
+    Backwards backwards(threads);
     for (const Dim items : {0, 1, 5, 16, 1000}) {
       for (const Dim each : {1, 3, 1000}) {
         INFO(threads << " threads, " << items << " items by " << each);
         const std::vector<int> once(static_cast<std::size_t>(items), 1);
         CHECK(counts(team, items, each) == once);
-        CHECK(counts(in_turn, items, each) == once);
+        CHECK(counts(backwards, items, each) == once);
       }
     }
   }

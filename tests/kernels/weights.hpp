@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "backwards.hpp"
 #include "tenon/kernels/linear.hpp"
 
 namespace weights {
@@ -16,21 +17,6 @@ using All = AnyOf<F32, F16, Bf16, Q8_0, Q4_0, Q4_1, Mxfp4, Q5_0, Q5_1, IQ4_NL, Q
                   Q5_K, Q6_K, IQ4_XS, Nvfp4>;
 // Tags of All from here on are formats of blocks, which have kernels on int8 activations.
 inline constexpr int first_blocks = 3;
-
-// Runs its workers one after another, the last one first.
-class Backwards final : public Executor {
- public:
-  explicit Backwards(int threads) : threads_(threads) {}
-  int threads() const override { return threads_; }
-
- protected:
-  void run_task(Task task, void* body) override {
-    for (int i = threads_; i-- > 0;) task(body, {i, threads_});
-  }
-
- private:
-  int threads_;
-};
 
 inline std::vector<Isa> supported_isas() {
   std::vector<Isa> all;

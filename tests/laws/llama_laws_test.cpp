@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "backwards.hpp"
 #include "golden/reference.hpp"
 #include "model/synthetic.hpp"
 #include "tenon/model/registry.hpp"
@@ -48,21 +49,6 @@ class Forced {
  public:
   explicit Forced(Isa isa) { ::setenv("TENON_ISA", std::string(name_of(isa)).c_str(), 1); }
   ~Forced() { ::unsetenv("TENON_ISA"); }
-};
-
-// Runs workers one after another in reverse: a division of work must not depend on the order.
-class Backwards final : public Executor {
- public:
-  explicit Backwards(int threads) : threads_(threads) {}
-  int threads() const override { return threads_; }
-
- protected:
-  void run_task(Task task, void* body) override {
-    for (int i = threads_; i-- > 0;) task(body, {i, threads_});
-  }
-
- private:
-  int threads_;
 };
 
 template <class M>

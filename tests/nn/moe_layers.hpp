@@ -151,7 +151,7 @@ template <class M, class W>
 std::vector<float> run(const W& w, const std::vector<float>& x, Dim width, const Run& how = {}) {
   const Dim tokens = static_cast<Dim>(x.size()) / width;
   std::vector<float> y(x.size(), how.before);
-  weights::Backwards serial(how.threads);
+  Backwards serial(how.threads);
   Executor& team = how.team != nullptr ? *how.team : serial;
   Workspace unbacked;
   Cpu measure(how.isa, how.activations, team, unbacked);

@@ -77,7 +77,7 @@ std::vector<float> attention(const Problem& p, Isa isa, const M& mask, const S& 
   Cache<F> cache({&spec, 1}, {.seqs = 1, .context = p.tokens, .step_tokens = most}, {0, 0});
   std::vector<float> out(p.queries.size(), -1.0f);
   const Dim width = p.shape.heads * p.shape.key_dim;
-  weights::Backwards team(cut.threads);
+  Backwards team(cut.threads);
   const auto run = [&](Workspace& work) {
     Cpu cpu(isa, Activations::f32, team, work);
     for (int base = 0; base < p.tokens; base += most) {
