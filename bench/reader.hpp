@@ -31,12 +31,16 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// One pass over a block as large as the rows.
+// Passes over a block of memory.
 class Reader {
  public:
   Reader(std::size_t bytes, Executor& team)
       : floats_(static_cast<Dim>(bytes / sizeof(float)) / 128 * 128), block_(bytes), team_(team) {
     std::memset(block_.data(), 0, bytes);
+  }
+  // What reading so many bytes at the block's speed takes.
+  double seconds(std::size_t bytes) {
+    return seconds() * static_cast<double>(bytes) / static_cast<double>(block_.size());
   }
   double seconds() {
     const bool alone = team_.threads() == 1;

@@ -177,7 +177,7 @@ class AttentionBlock {
       if (tile.coverage != Coverage::skip) fold_tile(block, walk, tile, next);
       tile = next;
     }
-    if (tile.coverage != Coverage::skip) fold_tile(block, walk, tile, tile);
+    if (tile.coverage != Coverage::skip) fold_tile(block, walk, tile, {});
     close_segment(vectors);
   }
   void locate(const Walk& walk, Tile& tile) const {
@@ -216,11 +216,15 @@ class AttentionBlock {
                        rows * (part_of(walk.keys.row_bytes(), block) +
                                (shared ? 0 : part_of(walk.values.row_bytes(), block))));
     }
+    TileAhead later_keys = ahead_of(walk.keys, next, 0, block);
+    TileAhead later_values = shared ? TileAhead{} : ahead_of(walk.values, next, 1, block);
     for (Dim k = 0; k < block.kv_heads; ++k) {
-      const Heads keys = heads_of(walk.keys, tile, next, 0, block, k, shape_.key_dim);
+      const Heads keys =
+          heads_of(walk.keys, tile, 0, block.kv_head + k, shape_.key_dim, later_keys);
       score(block, keys, tile, k);
-      const Heads values =
-          shared ? keys : heads_of(walk.values, tile, next, 1, block, k, shape_.value_dim);
+      const Heads values = shared ? keys
+                                  : heads_of(walk.values, tile, 1, block.kv_head + k,
+                                             shape_.value_dim, later_values);
       fold_head(block, tile, k, values);
     }
   }
@@ -231,33 +235,51 @@ class AttentionBlock {
     return bytes * end / shape_.kv_heads - bytes * block.kv_head / shape_.kv_heads;
   }
 
-  // One head's rows of a tile, what to fetch meanwhile, and the leaves for them.
+  // One head's rows of a tile, the leaves for them, and what they fetch of the next tile.
   struct Heads {
     TileRows rows;
-    TileAhead ahead;
     const TileOps& ops;
+    TileAhead& ahead;
+    int lines;  // of each group, for the rows of one head
   };
-  Heads heads_of(const Reader& reader, const Tile& tile, const Tile& next, int plane,
-                 const QueryBlock& block, Dim k, Dim dim) const {
+  Heads heads_of(const Reader& reader, const Tile& tile, int plane, Dim head, Dim dim,
+                 TileAhead& ahead) const {
     const bool located = tile.located[plane];
-    const TileOps& ops = cpu_.attention().tiles[static_cast<std::size_t>(reader.elements(located))];
-    const Dim first = (block.kv_head + k) * dim;
-    TileRows rows = located ? tile.rows[plane] : reader.load(tile.start, tile.keys, first);
-    rows.first = located ? first : 0;
-    // Head k fetches the k-th share of what all heads of the block will read of the next tile.
-    const TileRows& later = located && next.located[plane] ? next.rows[plane] : rows;
-    const Dim each = later.stride / shape_.kv_heads;
-    TileAhead ahead{{}, later.stride, (std::max)(Dim{1}, each * block.kv_heads), 16 * each * k};
+    TileRows rows = located ? tile.rows[plane] : reader.load(tile.start, tile.keys, head * dim);
+    rows.first = located ? head * dim : 0;
+    return {rows, cpu_.attention().tiles[static_cast<std::size_t>(reader.elements(located))], ahead,
+            lines_of(reader.row_bytes() / shape_.kv_heads)};
+  }
+  // What all heads of the block will read of the next tile.
+  TileAhead ahead_of(const Reader& reader, const Tile& next, int plane,
+                     const QueryBlock& block) const {
+    TileAhead ahead{};
+    const Dim each = reader.row_bytes() / shape_.kv_heads;
+    if (!next.located[plane] || each == 0) return ahead;
     for (int g = 0; g < key_tile / 16; ++g) {
-      ahead.group[g] = later.group[g] + each * block.kv_head;
+      ahead.group[g] = next.rows[plane].group[g] + each * block.kv_head;
     }
-    return {rows, ahead, ops};
+    ahead.stride = reader.row_bytes();
+    ahead.run = ahead.left = each * block.kv_heads;
+    ahead.remaining = lines_of(ahead.run);
+    return ahead;
+  }
+  // Lines of a group, of whose rows so many bytes matter.
+  static int lines_of(Dim bytes) { return static_cast<int>(ceil_div(16 * bytes, TileAhead::line)); }
+  // How many sixteenths of a plane's lines each leaf fetches: about its part of the time.
+  struct Shares {
+    int transpose, score, soften, accumulate;
+  };
+  Shares shares() const {
+    return shape_.value_plane == 0 ? Shares{4, 5, 2, 5} : Shares{6, 10, 5, 11};
   }
 
   void score(const QueryBlock& block, const Heads& keys, const Tile& tile, Dim k) const {
     const int low = tile.keys.low - tile.start, high = tile.keys.high - tile.start;
     const Dim at = k * block.each();
-    keys.ops.transpose_keys(keys.rows, low, high, shape_.key_dim, scratch_.keys);
+    keys.ahead.lines = keys.lines * shares().transpose / 16;
+    keys.ops.transpose_keys(keys.rows, low, high, keys.ahead, shape_.key_dim, scratch_.keys);
+    keys.ahead.lines = keys.lines * shares().score / 16;
     keys.ops.score(scratch_.queries + at * shape_.key_dim, static_cast<int>(block.each()),
                    scratch_.keys, low, high, keys.ahead, shape_.key_dim,
                    scratch_.scores + at * key_tile);
@@ -288,16 +310,21 @@ class AttentionBlock {
       const Dim pairs = n * Dim{std::popcount(keep)};
       CostCounter::add(CostPart::attention, 2 * pairs * (shape_.key_dim + shape_.value_dim), 0);
     }
-    for (int i = at; i < at + n; ++i) {
-      float* scores = scratch_.scores + i * key_tile;
-      if constexpr (ChangesLogits<S>) {
-        change_logits(score_, cpu_.rows(), scores, keep, static_cast<int>(block.head_of(i)),
-                      block.row + block.token_of(i), tile);
+    float* scores = scratch_.scores + at * key_tile;
+    if constexpr (ChangesLogits<S>) {
+      for (int i = at; i < at + n; ++i) {
+        change_logits(score_, cpu_.rows(), scratch_.scores + i * key_tile, keep,
+                      static_cast<int>(block.head_of(i)), block.row + block.token_of(i), tile);
       }
-      scratch_.factors[i] = ops.soften(scores, keep, state.maxima + i, state.denominators + i);
+    } else {
+      static_cast<void>(tile);
     }
-    values.ops.accumulate(scratch_.scores + at * key_tile, scratch_.factors + at, n, keep,
-                          values.rows, values.ahead, shape_.value_dim, state.output(at));
+    values.ahead.lines = values.lines * shares().soften / 16;
+    ops.soften(scores, n, keep, values.ahead, state.maxima + at, state.denominators + at,
+               scratch_.factors + at);
+    values.ahead.lines = values.lines * shares().accumulate / 16;
+    values.ops.accumulate(scores, scratch_.factors + at, n, keep, values.rows, values.ahead,
+                          shape_.value_dim, state.output(at));
   }
 
   const Cpu& cpu_;

@@ -3,13 +3,11 @@
 // the denominator a sum over 16 lanes (key mod 16), the output a fold over keys in ascending order.
 
 // How each element format is read: sixteen values of a row from value d on, d a multiple of 16
-// unless the format has values of any width, and sixteen transposed keys, of type Key. `per_line`
-// values of sixteen rows fill a cache line, or nearly.
+// unless the format has values of any width, and sixteen transposed keys, of type Key.
 struct F32Rows {
   using Key = float;
   TENON_LEAF static F32x16 load_keys(const float* keys) { return load(keys); }
   static constexpr bool any_width = true;
-  static constexpr Dim per_line = 1;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 4; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     return load(reinterpret_cast<const float*>(row) + d);
@@ -22,7 +20,6 @@ struct F16Rows {
   using Key = std::uint16_t;
   TENON_LEAF static F32x16 load_keys(const std::uint16_t* keys) { return load_half(keys); }
   static constexpr bool any_width = false;
-  static constexpr Dim per_line = 2;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 2; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     return load_half(reinterpret_cast<const std::uint16_t*>(row) + d);
@@ -32,7 +29,6 @@ struct Bf16Rows {
   using Key = std::uint16_t;
   TENON_LEAF static F32x16 load_keys(const std::uint16_t* keys) { return load_bf16(keys); }
   static constexpr bool any_width = false;
-  static constexpr Dim per_line = 2;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d * 2; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     return load_bf16(reinterpret_cast<const std::uint16_t*>(row) + d);
@@ -43,7 +39,6 @@ struct Q8Rows {
   using Key = float;
   TENON_LEAF static F32x16 load_keys(const float* keys) { return load(keys); }
   static constexpr bool any_width = false;
-  static constexpr Dim per_line = 4;
   TENON_LEAF static const std::byte* at(const std::byte* row, Dim d) { return row + d / 32 * 34; }
   TENON_LEAF static F32x16 load16(const std::byte* row, Dim d) {
     const std::byte* block = at(row, d);
@@ -51,81 +46,89 @@ struct Q8Rows {
     return mul(load_bytes(bytes), broadcast_half(block));
   }
 };
-// Where fetching has come to in a group of TileAhead, in lines from byte `begin` of its runs on.
-struct Ahead {
-  Dim offset, left, run, gap;
-  TENON_LEAF static Ahead at(const TileAhead& ahead, Dim begin) {
-    const Dim row = begin / ahead.run, within = begin % ahead.run;
-    return {row * ahead.stride + within, ahead.run - within, ahead.run, ahead.stride - ahead.run};
+// Fetches a leaf's lines of TileAhead, evenly over a loop of so many steps. Between two of them
+// only a count is held in a register: the loop needs the others.
+class Ahead {
+ public:
+  TENON_LEAF Ahead(TileAhead& tile, int steps) : tile_(tile) {
+    tile.lines = tile.lines < tile.remaining ? tile.lines : tile.remaining;
+    tile.remaining -= tile.lines;
+    tile.steps = steps > 0 ? steps : 1;
   }
-  TENON_LEAF void fetch(const std::byte* group) const { __builtin_prefetch(group + offset, 0, 2); }
   TENON_LEAF void step() {
-    offset += 64;
-    left -= 64;
-    if (left <= 0) {  // `left` is what the last line was too long
-      offset += gap + left;
-      left = run;
+    due_ += tile_.lines;
+    while (due_ >= tile_.steps) {
+      due_ -= tile_.steps;
+      TENON_UNROLL
+      for (int g = 0; g < 4; ++g) __builtin_prefetch(tile_.group[g] + tile_.offset, 0, 2);
+      tile_.next();
     }
   }
+
+ private:
+  TileAhead& tile_;
+  int due_ = 0;
 };
 
-// keys[d][row] = rows[row][d] for 16 rows, of which only [begin, end) are there, and 16 values.
+// keys[d][row] = rows[row][d] for 16 rows and whole sixteens of values.
 template <class R>
-TENON_LEAF inline void transpose_block(const std::byte* rows, Dim stride, Dim d, int begin, int end,
-                                       typename R::Key* keys) {
-  if constexpr (sizeof(typename R::Key) == 2) {
-    const std::byte* from = R::at(rows, d);
-    alignas(64) std::byte part[16][32];
-    if (end - begin < 16) {
-      std::memset(part, 0, sizeof part);
-      for (int i = begin; i < end; ++i) std::memcpy(part[i], from + i * stride, 32);
-      from = part[0];
-      stride = 32;
+TENON_LEAF inline void transpose_whole(const std::byte* rows, Dim stride, Dim first, Dim dim,
+                                       Ahead& later, typename R::Key* keys) {
+  for (Dim d = 0; d + 16 <= dim; d += 16) {
+    later.step();
+    if constexpr (sizeof(typename R::Key) == 2) {
+      transpose_words(R::at(rows, first + d), stride, keys + d * key_tile, key_tile);
+    } else {
+      F32x16 block[16];
+      TENON_UNROLL
+      for (int i = 0; i < 16; ++i) block[i] = R::load16(rows + i * stride, first + d);
+      transpose(block);
+      TENON_UNROLL
+      for (int i = 0; i < 16; ++i) store(keys + (d + i) * key_tile, block[i]);
     }
-    transpose_words(from, stride, keys, key_tile);
+  }
+}
+// The same of n <= 16 values from value d on, of which only rows [begin, end) are there.
+template <class R>
+TENON_LEAF inline void transpose_some(const std::byte* rows, Dim stride, Dim d, int n, int begin,
+                                      int end, typename R::Key* keys) {
+  if constexpr (sizeof(typename R::Key) == 2) {
+    alignas(64) std::byte part[16][32] = {};
+    for (int i = begin; i < end; ++i) std::memcpy(part[i], R::at(rows, d) + i * stride, 32);
+    transpose_words(part[0], 32, keys, key_tile);
   } else {
     F32x16 block[16];
-    if (end - begin == 16) {
-      TENON_UNROLL
-      for (int i = 0; i < 16; ++i) block[i] = R::load16(rows + i * stride, d);
-    } else {
-      for (int i = 0; i < 16; ++i) {
-        block[i] = i >= begin && i < end ? R::load16(rows + i * stride, d) : zero();
+    for (int i = 0; i < 16; ++i) {
+      if (i < begin || i >= end) {
+        block[i] = zero();
+      } else if constexpr (R::any_width) {
+        block[i] = R::load_some(rows + i * stride, d, n);
+      } else {
+        block[i] = R::load16(rows + i * stride, d);
       }
     }
     transpose(block);
-    TENON_UNROLL
-    for (int i = 0; i < 16; ++i) store(keys + i * key_tile, block[i]);
+    for (int i = 0; i < n; ++i) store(keys + i * key_tile, block[i]);
   }
 }
-// The same for the last n < 16 values of a head.
 template <class R>
-TENON_LEAF inline void transpose_rest(const std::byte* rows, Dim stride, Dim d, int n, int begin,
-                                      int end, float* keys) {
-  F32x16 block[16];
-  for (int i = 0; i < 16; ++i) {
-    block[i] = i >= begin && i < end ? R::load_some(rows + i * stride, d, n) : zero();
-  }
-  transpose(block);
-  for (int i = 0; i < n; ++i) store(keys + i * key_tile, block[i]);
-}
-template <class R>
-TENON_LEAF inline void transpose_keys(const TileRows& rows, int low, int high, Dim dim, void* to) {
+TENON_LEAF inline void transpose_keys(const TileRows& rows, int low, int high, TileAhead& ahead,
+                                      Dim dim, void* to) {
   auto* keys = static_cast<typename R::Key*>(to);
+  Ahead later(ahead, static_cast<int>(key_tile / 16 * (dim / 16)));
   for (int group = low / 32 * 32; group < high; group += 16) {
-    const std::byte* from = rows.group[group / 16];
     const int begin = low > group ? low - group : 0;
     const int end = high < group + 16 ? high - group : 16;
+    const std::byte* from = rows.group[group / 16];
     Dim d = 0;
-    for (; d + 16 <= dim; d += 16) {
-      transpose_block<R>(from, rows.stride, rows.first + d, begin, end,
-                         keys + d * key_tile + group);
+    if (begin == 0 && end == 16) {
+      transpose_whole<R>(from, rows.stride, rows.first, dim, later, keys + group);
+      d = dim / 16 * 16;
     }
-    if constexpr (R::any_width) {
-      if (d < dim) {
-        transpose_rest<R>(from, rows.stride, rows.first + d, static_cast<int>(dim - d), begin, end,
-                          keys + d * key_tile + group);
-      }
+    for (; d < dim; d += 16) {
+      const int n = static_cast<int>(dim - d < 16 ? dim - d : 16);
+      transpose_some<R>(from, rows.stride, rows.first + d, n, begin, end,
+                        keys + d * key_tile + group);
     }
     if (group + 16 >= high && group % 32 == 0) {
       for (d = 0; d < dim; ++d) {
@@ -139,7 +142,7 @@ TENON_LEAF inline void transpose_keys(const TileRows& rows, int low, int high, D
 // loads, Q broadcasts and K Q fused multiply-adds.
 template <class R, int Q, int K>
 TENON_LEAF inline void score_block(const float* queries, const typename R::Key* keys, int group,
-                                   const TileAhead& ahead, Dim dim, float* scores) {
+                                   TileAhead& ahead, Dim dim, float* scores) {
   F32x16 acc[Q][K];
   TENON_UNROLL
   for (int q = 0; q < Q; ++q) {
@@ -147,13 +150,9 @@ TENON_LEAF inline void score_block(const float* queries, const typename R::Key* 
     for (int k = 0; k < K; ++k) acc[q][k] = zero();
   }
   keys += group;
-  Ahead later = Ahead::at(ahead, ahead.begin);
+  Ahead later(ahead, static_cast<int>(dim));
   for (Dim d = 0; d < dim; ++d, keys += key_tile) {
-    if (d % R::per_line == 0) {
-      TENON_UNROLL
-      for (int k = 0; k < K; ++k) later.fetch(ahead.group[group / 16 + k]);
-      later.step();
-    }
+    later.step();
     F32x16 key[K];
     TENON_UNROLL
     for (int k = 0; k < K; ++k) key[k] = R::load_keys(keys + 16 * k);
@@ -173,7 +172,7 @@ TENON_LEAF inline void score_block(const float* queries, const typename R::Key* 
 // All groups of 32 rows that have one of [low, high).
 template <class R, int Q>
 TENON_LEAF inline void score_queries(const float* queries, const void* transposed, int low,
-                                     int high, const TileAhead& ahead, Dim dim, float* scores) {
+                                     int high, TileAhead& ahead, Dim dim, float* scores) {
   const auto* keys = static_cast<const typename R::Key*>(transposed);
   if constexpr (4 * Q <= accumulators) {
     if (low < 32 && high > 32) {
@@ -187,7 +186,7 @@ TENON_LEAF inline void score_queries(const float* queries, const void* transpose
 }
 template <class R>
 TENON_LEAF inline void score(const float* queries, int count, const void* keys, int low, int high,
-                             const TileAhead& ahead, Dim dim, float* scores) {
+                             TileAhead& ahead, Dim dim, float* scores) {
   constexpr int block = accumulators >= 16 ? 8 : 2;
   int q = 0;
   for (; q + block <= count; q += block) {
@@ -214,42 +213,55 @@ TENON_LEAF inline float exponential_of(float x) {
   return lanes[0];
 }
 
-// Folds the kept scores of a tile into a running maximum and denominator. Scores become weights
-// e^(score - maximum), 0 where not kept; returns the factor for what was accumulated before.
-TENON_LEAF inline float soften(float* scores, std::uint64_t keep, float* maximum,
-                               float* denominator) {
+// Sixteen scores, minus infinity where not kept.
+TENON_LEAF inline F32x16 kept_scores(const float* scores, std::uint64_t keep, int group) {
   const F32x16 nothing = broadcast(-std::numeric_limits<float>::infinity());
-  F32x16 kept[4];
-  F32x16 top = nothing;
-  for (int g = 0; g < 4; ++g) {
-    const auto bits = static_cast<unsigned>(keep >> (16 * g) & 0xffffu);
-    kept[g] = bits == 0 ? nothing : select(bits, load(scores + 16 * g), nothing);
-    top = larger(top, kept[g]);
+  const auto bits = static_cast<unsigned>(keep >> (16 * group) & 0xffffu);
+  return bits == 0 ? nothing : select(bits, load(scores + 16 * group), nothing);
+}
+// Folds the kept scores of a tile into running maxima and denominators. Scores become weights
+// e^(score - maximum), 0 where not kept; factors are for what was accumulated before. Maxima come
+// first for all queries, so that one query's do not wait for another's exponentials.
+TENON_LEAF inline void soften(float* scores, int count, std::uint64_t keep, TileAhead& ahead,
+                              float* maxima, float* denominators, float* factors) {
+  Ahead later(ahead, 2 * count);
+  for (int q = 0; q < count; ++q) {
+    later.step();
+    const float* own = scores + q * key_tile;
+    F32x16 top = kept_scores(own, keep, 0);
+    TENON_UNROLL
+    for (int g = 1; g < 4; ++g) top = larger(top, kept_scores(own, keep, g));
+    const float tile_maximum = largest(top);
+    factors[q] = maxima[q];
+    maxima[q] = maxima[q] > tile_maximum ? maxima[q] : tile_maximum;
   }
-  const float tile_maximum = largest(top);
-  const float raised = *maximum > tile_maximum ? *maximum : tile_maximum;
-  // With no score above minus infinity yet, any finite shift gives weights of zero, and a NaN
-  // passes.
-  const float shift = raised == -std::numeric_limits<float>::infinity() ? 0.0f : raised;
-  F32x16 total = zero();
-  for (int g = 0; g < 4; ++g) {
-    const bool used = (keep >> (16 * g) & 0xffffu) != 0;
-    const F32x16 weight = used ? exponential(sub(kept[g], broadcast(shift))) : zero();
-    store(scores + 16 * g, weight);
-    total = add(total, weight);
+  for (int q = 0; q < count; ++q) {
+    later.step();
+    float* own = scores + q * key_tile;
+    // With no score above minus infinity yet, any finite shift gives weights of zero, and a NaN
+    // passes.
+    const bool none = maxima[q] == -std::numeric_limits<float>::infinity();
+    const float shift = none ? 0.0f : maxima[q];
+    F32x16 total = zero();
+    TENON_UNROLL
+    for (int g = 0; g < 4; ++g) {
+      const bool used = (keep >> (16 * g) & 0xffffu) != 0;
+      const F32x16 weight =
+          used ? exponential(sub(kept_scores(own, keep, g), broadcast(shift))) : zero();
+      store(own + 16 * g, weight);
+      total = add(total, weight);
+    }
+    // e^0 is exactly 1, and most tiles do not raise the maximum.
+    factors[q] = factors[q] == shift ? 1.0f : exponential_of(factors[q] - shift);
+    denominators[q] = std::fma(denominators[q], factors[q], sum(total));
   }
-  // e^0 is exactly 1, and most tiles do not raise the maximum.
-  const float factor = *maximum == shift ? 1.0f : exponential_of(*maximum - shift);
-  *maximum = raised;
-  *denominator = std::fma(*denominator, factor, sum(total));
-  return factor;
 }
 
 // output[q][C vectors] = output * factor[q] + sum over kept rows of weight * value.
 template <class R, int Q, int C>
 TENON_LEAF inline void accumulate_block(const float* weights, const float* factors,
-                                        std::uint64_t keep, const TileRows& rows,
-                                        const TileAhead& ahead, Dim d, Dim dim, float* outputs) {
+                                        std::uint64_t keep, const TileRows& rows, Ahead& later,
+                                        Dim d, Dim dim, float* outputs) {
   F32x16 acc[Q][C];
   TENON_UNROLL
   for (int q = 0; q < Q; ++q) {
@@ -258,22 +270,16 @@ TENON_LEAF inline void accumulate_block(const float* weights, const float* facto
       acc[q][c] = mul(load(outputs + q * dim + d + 16 * c), broadcast(factors[q]));
     }
   }
-  const Ahead start = Ahead::at(ahead, ahead.begin + d / R::per_line * 64);
   for (int group = 0; group < 4; ++group, weights += 16) {
     const std::byte* values = rows.group[group];
-    const std::byte* other = ahead.group[group];
-    Ahead later = start;
     const float* weight = weights;
     for (auto bits = static_cast<unsigned>(keep >> (16 * group) & 0xffffu); bits != 0;
          bits >>= 1, values += rows.stride, ++weight) {
       if ((bits & 1u) == 0) continue;
+      later.step();
       TENON_UNROLL
       for (int c = 0; c < C; ++c) {
         const F32x16 value = R::load16(values, rows.first + d + 16 * c);
-        if (c % R::per_line == 0) {
-          later.fetch(other);
-          later.step();
-        }
         TENON_UNROLL
         for (int q = 0; q < Q; ++q) {
           acc[q][c] = fma(broadcast(weight[q * key_tile]), value, acc[q][c]);
@@ -309,14 +315,16 @@ TENON_LEAF inline void accumulate_rest(const float* weights, const float* factor
 template <class R, int Q>
 TENON_LEAF inline void accumulate_queries(const float* weights, const float* factors,
                                           std::uint64_t keep, const TileRows& rows,
-                                          const TileAhead& ahead, Dim dim, float* outputs) {
+                                          TileAhead& ahead, Dim dim, float* outputs) {
   constexpr int wide = Q >= 8 ? 2 : accumulators / Q < 4 ? accumulators / Q : 4;
+  const Dim passes = dim / (16 * wide) + dim % (16 * wide) / 16;
+  Ahead later(ahead, static_cast<int>(key_tile * passes));
   Dim d = 0;
   for (; d + 16 * wide <= dim; d += 16 * wide) {
-    accumulate_block<R, Q, wide>(weights, factors, keep, rows, ahead, d, dim, outputs);
+    accumulate_block<R, Q, wide>(weights, factors, keep, rows, later, d, dim, outputs);
   }
   for (; d + 16 <= dim; d += 16) {
-    accumulate_block<R, Q, 1>(weights, factors, keep, rows, ahead, d, dim, outputs);
+    accumulate_block<R, Q, 1>(weights, factors, keep, rows, later, d, dim, outputs);
   }
   if constexpr (R::any_width) {
     if (d < dim) {
@@ -327,7 +335,7 @@ TENON_LEAF inline void accumulate_queries(const float* weights, const float* fac
 }
 template <class R>
 TENON_LEAF inline void accumulate(const float* weights, const float* factors, int count,
-                                  std::uint64_t keep, const TileRows& rows, const TileAhead& ahead,
+                                  std::uint64_t keep, const TileRows& rows, TileAhead& ahead,
                                   Dim dim, float* outputs) {
   constexpr int block = accumulators >= 16 ? 4 : 2;
   int q = 0;
