@@ -9,7 +9,7 @@
 
 #include "../core/error.hpp"
 #include "../core/executor.hpp"
-#include "../core/memory.hpp"
+#include "../core/shared_pages.hpp"
 #include "../core/stored_bytes.hpp"
 #include "../quant/any_of.hpp"
 #include "packed_leaf.hpp"
@@ -35,8 +35,8 @@ class PackedMatrix {
   static PackedMatrix pack(int tag, StoredBytes rows, Dim out, Dim in, Executor& team,
                            Done&& done = {}) {
     leaf_of(tag).check(rows.size(), out, in);
-    const auto buffer = std::make_shared<AlignedBuffer>(packed_bytes(tag, out, in));
-    return pack_into({buffer->data(), buffer->size()}, buffer, tag, rows, out, in, team, done);
+    const SharedPages::Buffer buffer = SharedPages::take(packed_bytes(tag, out, in));
+    return pack_into(buffer.bytes, buffer.owner, tag, rows, out, in, team, done);
   }
   // The same into memory of the caller: packed_bytes() on a cache line, which `owner` keeps.
   template <class Done = IgnoreBytes>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../core/executor.hpp"
+#include "../core/shared_pages.hpp"
 #include "../io/ggml_types.hpp"
 #include "../io/tensor_source.hpp"
 #include "../kernels/packed.hpp"
@@ -197,12 +198,12 @@ class Loader {
       count_bytes(*found.packed->stored, whole);
     } else {
       const std::size_t each = tensor.data.size() / count;
-      const auto buffer = std::make_shared<AlignedBuffer>(whole);
-      kept = {{buffer->data(), whole}, buffer};
+      const SharedPages::Buffer buffer = SharedPages::take(whole);
+      kept = {buffer.bytes, buffer.owner};
       for (std::size_t i = 0; i < count; ++i) {
-        std::byte* at = buffer->data() + i * stride;
+        std::byte* at = buffer.bytes.data() + i * stride;
         std::fill(at + bytes, at + stride, std::byte{0});
-        to.push_back(Matrix::pack_into({at, bytes}, buffer, tag,
+        to.push_back(Matrix::pack_into({at, bytes}, buffer.owner, tag,
                                        tensor.data.subspan(i * each, each), out, in, executor_,
                                        part_of(tensor)));
         progress_.check();
@@ -239,9 +240,9 @@ class Loader {
     if (owner != nullptr && reinterpret_cast<std::uintptr_t>(data.data()) % cache_line == 0) {
       return {data, std::move(owner)};
     }
-    const auto buffer = std::make_shared<AlignedBuffer>(data.size());
-    std::copy(data.begin(), data.end(), buffer->data());
-    return {{buffer->data(), buffer->size()}, buffer};
+    const SharedPages::Buffer buffer = SharedPages::take(data.size());
+    std::copy(data.begin(), data.end(), buffer.bytes.begin());
+    return {buffer.bytes, buffer.owner};
   }
   // All of `bytes`: where they lie, or made in `to`, which has room for those that are not there.
   static std::span<const std::byte> read(const StoredBytes& bytes, std::vector<std::byte>& to) {

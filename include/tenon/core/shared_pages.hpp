@@ -1,0 +1,51 @@
+#pragma once
+// Memory for what lives about equally long, such as the weights of a model.
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "memory.hpp"
+
+namespace tenon::inline TENON_ABI {
+
+// Buffers side by side in runs of huge pages. A weight matrix alone often fills none, and memory
+// that an allocator hands out a second time may lie on small pages: then decoding, which reads all
+// weights once a step, was a fifth slower. A run is freed with the last of its buffers.
+class SharedPages {
+ public:
+  struct Buffer {
+    std::span<std::byte> bytes;  // uninitialised, on a cache line
+    std::shared_ptr<void> owner;
+  };
+  // From any thread. CapacityError when there is not so much memory.
+  static Buffer take(std::size_t bytes) {
+    if (bytes < smallest || bytes >= run_bytes) return own(bytes);
+    static std::mutex mutex;
+    static std::weak_ptr<Run> current;
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<Run> run = current.lock();
+    if (run == nullptr || run->memory.size() - run->used < bytes) {
+      current = run = std::make_shared<Run>();
+    }
+    std::byte* at = run->memory.data() + run->used;
+    run->used += round_up(bytes, cache_line);
+    return {{at, bytes}, std::move(run)};
+  }
+
+ private:
+  // So much at a time is asked of the system directly, not of what was freed before; pages of a run
+  // that nothing was taken from are never touched.
+  static constexpr std::size_t run_bytes = std::size_t{64} << 20;
+  // Less lies on a few small pages.
+  static constexpr std::size_t smallest = std::size_t{64} << 10;
+  struct Run {
+    AlignedBuffer memory{run_bytes};
+    std::size_t used = 0;
+  };
+  static Buffer own(std::size_t bytes) {
+    auto buffer = std::make_shared<AlignedBuffer>(bytes);
+    return {{buffer->data(), bytes}, std::move(buffer)};
+  }
+};
+
+}  // namespace tenon::inline TENON_ABI
