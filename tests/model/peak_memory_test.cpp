@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "catch.hpp"
+#include "tenon/core/cpu_count.hpp"
 
 namespace {
 
@@ -47,10 +48,13 @@ TEST_CASE("a 100 MB model is held once", "[memory]") {
   const std::size_t quantized = bytes / 64 * 34;  // 32 values: 34 bytes instead of 64
   INFO("quantized while loading " << quantized << ", peak " << quantized_peak);
   CHECK(quantized_peak > quantized);
+  // A fault may bring a huge page of the file, and the part that a thread packs may lie on two.
+  const std::size_t faults = static_cast<std::size_t>(tenon::usable_cpus()) * 2 * (2 << 20);
   constexpr std::size_t program = 8'000'000;  // itself, its vocabulary and panels of rows
   CHECK(static_cast<double>(quantized_peak) <
-        1.2 * static_cast<double>(quantized) + static_cast<double>(cache + program));
+        1.2 * static_cast<double>(quantized) + static_cast<double>(cache + program + faults));
   INFO("file " << bytes << ", cache " << cache << ", peak " << peak);
   CHECK(peak > bytes);
-  CHECK(static_cast<double>(peak) < 1.15 * static_cast<double>(bytes + cache));
+  CHECK(static_cast<double>(peak) <
+        1.15 * static_cast<double>(bytes + cache) + static_cast<double>(faults));
 }

@@ -8,9 +8,9 @@
 
 namespace tenon::inline TENON_ABI {
 
-// Buffers side by side in runs of huge pages. A weight matrix alone often fills none, and memory
-// that an allocator hands out a second time may lie on small pages: then decoding, which reads all
-// weights once a step, was a fifth slower. A run is freed with the last of its buffers.
+// Buffers side by side in runs of huge pages: a weight matrix alone often fills none, and on small
+// pages decoding, which reads all weights once a step, was a fifth slower. A run is freed with the
+// last of its buffers.
 class SharedPages {
  public:
   struct Buffer {
@@ -33,8 +33,7 @@ class SharedPages {
   }
 
  private:
-  // So much at a time is asked of the system directly, not of what was freed before; pages of a run
-  // that nothing was taken from are never touched.
+  // Pages of a run that nothing was taken from are never touched.
   static constexpr std::size_t run_bytes = std::size_t{64} << 20;
   // Less lies on a few small pages.
   static constexpr std::size_t smallest = std::size_t{64} << 10;

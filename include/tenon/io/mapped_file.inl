@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <ios>
@@ -30,13 +31,15 @@ TENON_INLINE std::span<const std::byte> MappedFile::bytes() const {
 TENON_INLINE void MappedFile::set_aside(std::span<const std::byte> part) const noexcept {
 #if defined(__unix__) || defined(__APPLE__)
   if (!mapping_ || part.empty()) return;
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t from = static_cast<std::size_t>(part.data() - mapping_.get());
-  const std::size_t first = round_up(from, page), last = (from + part.size()) / page * page;
-  // Pages at the edges belong to the neighbours too.
-  if (first < last) {
-    ::madvise(const_cast<std::byte*>(mapping_.get()) + first, last - first, MADV_DONTNEED);
-  }
+  auto* const mapping = const_cast<std::byte*>(mapping_.get());
+  const std::size_t bytes = mapping_.get_deleter().bytes;
+  // One fault may bring as much as a huge page, of parts too that were done with before: all that
+  // it may have brought goes. What is still needed of it comes back from the system's cache.
+  constexpr std::size_t most_a_fault = std::size_t{2} << 20;
+  const std::size_t from = static_cast<std::size_t>(part.data() - mapping);
+  const std::size_t first = from / most_a_fault * most_a_fault;
+  const std::size_t last = (std::min)(round_up(from + part.size(), most_a_fault), bytes);
+  ::madvise(mapping + first, last - first, MADV_DONTNEED);
 #else
   static_cast<void>(part);
 #endif

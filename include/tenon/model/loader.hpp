@@ -148,6 +148,8 @@ class Loader {
     const auto bytes = read(tensor.data, made);
     FormatList<AnyOf<F32, F16, Bf16>>::visit(
         tag, [&]<class F>(F) { F::decode(bytes.data(), n, to.data()); });
+    tensor.data.done(0, tensor.data.size());
+    if (!tensor.data.made()) source_.done_with(bytes);
     count_bytes(tensor, tensor.data.size());
   }
   int tag_of(const TensorInfo& tensor) const {
