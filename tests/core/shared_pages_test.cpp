@@ -27,8 +27,8 @@ TEST_CASE("buffers are as large as asked for, on cache lines and apart", "[core]
   std::vector<SharedPages::Buffer> buffers;
   const std::size_t sizes[] = {1,
                                100,
-                               64 * kilobyte,
-                               64 * kilobyte + 1,
+                               256 * kilobyte,
+                               256 * kilobyte + 1,
                                5 * megabyte,
                                40 * megabyte,
                                40 * megabyte,
@@ -75,7 +75,7 @@ TEST_CASE("threads that take buffers at once get different ones", "[core]") {
   for (std::size_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (std::size_t i = t; i < buffers.size(); i += 4) {
-        buffers[i] = SharedPages::take(64 * kilobyte + i);
+        buffers[i] = SharedPages::take(256 * kilobyte + i);
         fill(buffers[i], static_cast<int>(i));
       }
     });

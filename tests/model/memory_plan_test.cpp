@@ -9,6 +9,7 @@
 #include "laws/compositions.hpp"
 #include "sanitized.hpp"
 #include "shared_data.hpp"
+#include "tenon/core/shared_pages.hpp"
 #include "tenon/io/gguf.hpp"
 #include "tenon/model/registry.hpp"
 #include "tenon/nn/moe.hpp"
@@ -51,6 +52,11 @@ std::size_t heap_bytes() {
 }
 #endif
 
+// A place in the run of pages that weights are taken from, for which the heap stands already.
+SharedPages::Buffer place_in_run() {
+  return SharedPages::take(std::size_t{1} << 20);
+}
+
 template <class M>
 void check(const std::vector<random_source::Key>& keys, const Limits& limits) {
   const auto source = random_source::Source::of<M>(keys);
@@ -61,12 +67,17 @@ void check(const std::vector<random_source::Key>& keys, const Limits& limits) {
     const SessionOptions options{.cache = element, .executor = &serial};
     const std::size_t empty = heap_bytes();
     const MemoryPlan plan = M::bind(source, serial, outline).memory(limits, options);
+    if (counts) CHECK(heap_bytes() - empty < 16384);  // a plan holds nothing
+    const SharedPages::Buffer first = place_in_run();
     const std::size_t before = heap_bytes();
-    if (counts) CHECK(before - empty < 16384);  // a plan holds nothing
 
     const M model = M::bind(source, serial);
     auto session = model.open(limits, options);
-    const std::size_t held = heap_bytes() - before;
+    const std::size_t heap = heap_bytes() - before;
+    const SharedPages::Buffer last = place_in_run();
+    REQUIRE(last.owner == first.owner);
+    const auto run = static_cast<std::size_t>(last.bytes.data() - first.bytes.data());
+    const std::size_t held = heap + run - first.bytes.size();
 
     CHECK(plan.weights == model.bytes());
     CHECK(plan.cache == session.cache_bytes());

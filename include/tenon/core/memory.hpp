@@ -44,32 +44,21 @@ constexpr Dim ceil_div(Dim n, Dim by) {
   return (n + by - 1) / by;
 }
 
-namespace detail {
-struct GiveBack {
-  void* mapping = nullptr;  // what the system gave, if it was asked directly
-  std::size_t bytes = 0;
-  void operator()(std::byte* p) const {
-#if defined(__linux__)
-    if (mapping != nullptr) return static_cast<void>(::munmap(mapping, bytes));
-#endif
-    std::free(p);
-  }
-};
-}  // namespace detail
-
-// Uninitialised bytes on a cache line. What fills whole huge pages lies on them where the system
+// Uninitialised bytes on a cache line; what fills whole huge pages lies on them where the system
 // has some: weights are read once a step, and every small page would cost a walk of the page table.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   explicit AlignedBuffer(std::size_t bytes) : bytes_(checked_multiply(bytes, 1)) {
     if (bytes == 0) return;
-    data_ = bytes >= huge_page ? from_system(bytes) : from_heap(bytes);
+    const std::size_t alignment = bytes >= huge_page ? huge_page : cache_line;
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, round_up(bytes, alignment))));
     if (!data_) {
       fail<CapacityError>("a buffer of ", bytes,
                           " bytes could not be allocated; free memory, or ask for a smaller model, "
                           "a shorter context or fewer sequences");
     }
+    ask_for_huge_pages();
   }
   AlignedBuffer(AlignedBuffer&& other) noexcept
       : data_(std::move(other.data_)), bytes_(std::exchange(other.bytes_, 0)) {}
@@ -84,32 +73,17 @@ class AlignedBuffer {
 
  private:
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
-  using Data = std::unique_ptr<std::byte, detail::GiveBack>;
-
-  static Data from_heap(std::size_t bytes) {
-    void* const data = std::aligned_alloc(cache_line, round_up(bytes, cache_line));
-    return Data(static_cast<std::byte*>(data));
-  }
-  // From the system and back to it: what malloc hands out may have been in use before, on small
-  // pages, and what it takes back it may keep.
-  static Data from_system(std::size_t bytes) {
+  void ask_for_huge_pages() {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-    const std::size_t whole = checked_add(bytes, huge_page);  // an aligned part of it is used
-    void* const mapping =
-        ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED) return Data();
-    const auto start = reinterpret_cast<std::uintptr_t>(mapping);
-    std::byte* const data =
-        static_cast<std::byte*>(mapping) + (round_up(std::size_t{start}, huge_page) - start);
-    const std::size_t filled = bytes / huge_page * huge_page;  // no page for a rest
-    static_cast<void>(::madvise(data, filled, MADV_HUGEPAGE));
-    return Data(data, detail::GiveBack{mapping, whole});
-#else
-    return from_heap(bytes);
+    const std::size_t whole =
+        bytes_ / huge_page * huge_page;  // no page for a rest: it stays unused
+    if (whole > 0) static_cast<void>(::madvise(data_.get(), whole, MADV_HUGEPAGE));
 #endif
   }
-
-  Data data_;
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
   std::size_t bytes_ = 0;
 };
 

@@ -33,10 +33,11 @@ class SharedPages {
   }
 
  private:
-  // Pages of a run that nothing was taken from are never touched.
+  // So much at a time the allocator takes from the system, not from what was freed before; pages of
+  // a run that nothing was taken from are never touched.
   static constexpr std::size_t run_bytes = std::size_t{64} << 20;
   // Less lies on a few small pages.
-  static constexpr std::size_t smallest = std::size_t{64} << 10;
+  static constexpr std::size_t smallest = std::size_t{256} << 10;
   struct Run {
     AlignedBuffer memory{run_bytes};
     std::size_t used = 0;
