@@ -8,9 +8,8 @@
 
 namespace tenon::inline TENON_ABI {
 
-// Buffers side by side in runs of huge pages: a weight matrix alone often fills none, and on small
-// pages decoding, which reads all weights once a step, was a fifth slower. A run is freed with the
-// last of its buffers.
+// Buffers side by side in runs of huge pages. Decoding reads all weights once a step, and a matrix
+// alone often fills no such page. A run is freed with the last of its buffers.
 class SharedPages {
  public:
   struct Buffer {
