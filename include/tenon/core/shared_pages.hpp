@@ -36,7 +36,7 @@ class SharedPages {
   // a run that nothing was taken from are never touched.
   static constexpr std::size_t run_bytes = std::size_t{64} << 20;
   // Less lies on a few small pages.
-  static constexpr std::size_t smallest = std::size_t{256} << 10;
+  static constexpr std::size_t smallest = std::size_t{32} << 10;
   struct Run {
     AlignedBuffer memory{run_bytes};
     std::size_t used = 0;
