@@ -3,16 +3,19 @@
 // F32x16, its operations and `registers` are those of the surrounding namespace.
 
 // Shapes of a register tile, in row tiles x tokens. GEMM holds gemm_tiles x gemm_tokens sums plus
-// one weight per row tile; GEMV one sum per row tile, enough chains to hide the latency of an fma.
-inline constexpr int gemm_tiles = registers >= 32 ? 6 : registers >= 8 ? 3 : 1;
-inline constexpr int gemm_tokens = registers >= 32 ? 4 : registers >= 8 ? 2 : 1;
+// one weight per row tile, as square as that goes: so an fma has the fewest loads. GEMV holds one
+// sum per row tile, enough chains to hide the latency of an fma.
+inline constexpr int gemm_tiles = registers >= 32 ? 4 : registers >= 8 ? 3 : 1;
+inline constexpr int gemm_tokens = registers >= 32 ? 6 : registers >= 8 ? 2 : 1;
 inline constexpr int gemv_tiles = registers >= 32 ? 8 : registers >= 8 ? 6 : 1;
 // k is cut so that the decoded weights of a group of row tiles (panel_k * gemm_tiles vectors) stay
-// in the first-level cache while all tokens of a pass use them. Sums wait in memory as the floats
-// they are, so cutting changes no bit.
-inline constexpr Dim panel_k = 64;
+// in the first-level cache while all tokens of a pass use them; a pass has so many tokens that
+// decoding is little beside that, and so many row tiles that reading the tokens' cut is. Sums wait
+// in memory as the floats they are, so cutting changes no bit.
+inline constexpr Dim panel_k = 96;
 inline constexpr Dim panel_room = panel_k * gemm_tiles;
-inline constexpr Dim pass_tokens = 64;
+inline constexpr Dim pass_tokens = 128;
+inline constexpr int pass_groups = 12 / gemm_tiles;
 
 // Sixteen weights of one k in the file's own width.
 TENON_LEAF inline F32x16 weights_at(F32, const std::byte* at) {
@@ -25,10 +28,11 @@ TENON_LEAF inline F32x16 weights_at(Bf16, const std::byte* at) {
   return load_bf16(reinterpret_cast<const std::uint16_t*>(at));
 }
 
-// A token alone streams its weights: how far ahead of their use it asks for them. The address may
-// lie past the weights, a prefetch never faults. `Locality` is the compilers': 3 means all caches,
-// 2 all but the first.
-inline constexpr Dim stream_ahead = 2048;
+// A token alone streams its weights: how far ahead of their use it asks for them. Dense ones pass
+// through so quickly that a shorter way suffices, and leaves more of the first cache. The address
+// may lie past the weights, a prefetch never faults. `Locality` is the compilers': 3 means all
+// caches, 2 all but the first.
+inline constexpr Dim stream_ahead = 2048, dense_ahead = 512;
 template <int Locality = 3>
 inline void fetch(const std::byte* values, Dim offset) {
   const auto at = reinterpret_cast<std::uintptr_t>(values) + static_cast<std::uintptr_t>(offset);
@@ -93,7 +97,7 @@ TENON_LEAF inline void gemv_group(const LinearTile* tiles, int count, const Line
   const std::byte* weights[R];
   for (int r = 0; r < R; ++r) weights[r] = tiles[r < count ? r : 0].weights.values;
   alignas(64) float sums[R * 16];
-  dense_tile<F, R, 1, stream_ahead>(weights, rows.x, 0, rows.in, true, sums);
+  dense_tile<F, R, 1, dense_ahead>(weights, rows.x, 0, rows.in, true, sums);
   for (int r = 0; r < count; ++r) finish(tiles[r], 0, sums + 16 * r);
 }
 
@@ -182,50 +186,87 @@ constexpr PanelSource panel_source_of() {
   }
 }
 
-// Fetches the weights of the next cut while this one computes: part `part` of `parts` of the
-// `bytes` from byte `first` on of each of `count` tiles' values.
-inline void prefetch_part(const LinearTile* tiles, int count, Dim first, Dim bytes, Dim part,
-                          Dim parts) {
-  const Dim begin = bytes * part / parts / 64 * 64;
-  const Dim end = bytes * (part + 1) / parts / 64 * 64;
-  for (int r = 0; r < count; ++r) {
-    for (Dim i = begin; i < end; i += 64) fetch(tiles[r].weights.values, first + i);
+// The weights that come next, fetched while others are used: of each of `count` tiles, `bytes` from
+// byte `first` on.
+struct NextWeights {
+  const LinearTile* tiles;
+  int count;
+  Dim first, bytes;
+  // Their part for tokens [begin, end) of so many.
+  void fetch_part(Dim begin, Dim end, Dim tokens) const {
+    begin = bytes * begin / tokens / 64 * 64;
+    end = bytes * end / tokens / 64 * 64;
+    for (int r = 0; r < count; ++r) {
+      for (Dim i = begin; i < end; i += 64) fetch(tiles[r].weights.values, first + i);
+    }
   }
+};
+// A cut of the tokens of a pass: x [tokens][depth], rows `stride` apart, the first cut or not.
+struct InputCut {
+  const float* x;
+  Dim stride, tokens, depth;
+  bool first;
+};
+
+// sums [tokens][R][16] (+)= x times R row tiles, from token t on as far as there are N at a time;
+// the token after them.
+template <int R, int N>
+TENON_LEAF inline Dim gemm_tokens_from(Dim t, const std::byte* const* weights, const InputCut& cut,
+                                       const NextWeights& next, float* sums) {
+  for (; t + N <= cut.tokens; t += N) {
+    next.fetch_part(t, t + N, cut.tokens);
+    dense_tile<F32, R, N>(weights, cut.x + t * cut.stride, cut.stride, cut.depth, cut.first,
+                          sums + t * R * 16);
+  }
+  return t;
+}
+template <int R>
+TENON_LEAF inline void gemm_group(const std::byte* const* weights, const InputCut& cut,
+                                  const NextWeights& next, float* sums) {
+  Dim t = gemm_tokens_from<R, gemm_tokens>(0, weights, cut, next, sums);
+  if constexpr (gemm_tokens > 4) t = gemm_tokens_from<R, 4>(t, weights, cut, next, sums);
+  if constexpr (gemm_tokens > 2) t = gemm_tokens_from<R, 2>(t, weights, cut, next, sums);
+  if constexpr (gemm_tokens > 1) gemm_tokens_from<R, 1>(t, weights, cut, next, sums);
+}
+// Row tiles that are computed for n of them; those missing repeat the first.
+constexpr int gemm_width(int n) {
+  return n <= gemm_tiles / 2 ? gemm_tiles / 2 : gemm_tiles;
 }
 
-// All tokens times at most R row tiles; tiles missing from the group repeat the first.
-template <int R>
-TENON_LEAF inline void gemm_group(const LinearTile* tiles, int count, const LinearRows& rows,
-                                  const PanelSource& source) {
-  if constexpr (R > 3) {
-    if (count <= 3) return gemm_group<3>(tiles, count, rows, source);
-  }
+// Tokens [t0, t0 + tokens) of a pass times at most pass_groups * `group` row tiles.
+TENON_LEAF inline void gemm_pass(const LinearTile* tiles, int count, const LinearRows& rows, Dim t0,
+                                 Dim tokens, const PanelSource& source, int group) {
   alignas(64) float panel[panel_room * 16];
-  alignas(64) float sums[pass_tokens * R * 16];
-  for (Dim t0 = 0; t0 < rows.tokens; t0 += pass_tokens) {
-    const Dim tokens = (std::min)(pass_tokens, rows.tokens - t0);
-    for (Dim k = 0; k < rows.in; k += source.chunk) {
-      const Dim depth = (std::min)(source.chunk, rows.in - k);
-      const std::byte* weights[R] = {};
-      const Dim next = (k / source.chunk + 1) * source.bytes;
-      for (int r = 0; r < R; ++r) {
-        weights[r] = r < count
-                         ? source.find(tiles[r], rows.in, k, depth, panel + r * source.chunk * 16)
-                         : weights[0];
+  alignas(64) float sums[pass_groups * gemm_tiles * pass_tokens * 16];
+  const Dim group_sums = tokens * gemm_tiles * 16;
+  for (Dim k = 0; k < rows.in; k += source.chunk) {
+    const InputCut cut{rows.x + t0 * rows.in + k, rows.in, tokens,
+                       (std::min)(source.chunk, rows.in - k), k == 0};
+    for (int g = 0, at = 0; at < count; ++g, at += group) {
+      const int n = (std::min)(group, count - at);
+      const std::byte* weights[gemm_tiles] = {};
+      for (int r = 0; r < gemm_tiles; ++r) {
+        weights[r] =
+            r < n ? source.find(tiles[at + r], rows.in, k, cut.depth, panel + r * source.chunk * 16)
+                  : weights[0];
       }
-      const float* x = rows.x + t0 * rows.in + k;
-      Dim t = 0;
-      for (; t + gemm_tokens <= tokens; t += gemm_tokens) {
-        prefetch_part(tiles, count, next, source.bytes, t / gemm_tokens, tokens / gemm_tokens);
-        dense_tile<F32, R, gemm_tokens>(weights, x + t * rows.in, rows.in, depth, k == 0,
-                                        sums + t * R * 16);
-      }
-      for (; t < tokens; ++t) {
-        dense_tile<F32, R, 1>(weights, x + t * rows.in, rows.in, depth, k == 0, sums + t * R * 16);
+      const int after = at + n < count ? at + n : 0;  // then it is the next cut's turn
+      const NextWeights next{tiles + after, (std::min)(group, count - after),
+                             (k / source.chunk + (after == 0 ? 1 : 0)) * source.bytes,
+                             source.bytes};
+      float* to = sums + g * group_sums;
+      if (gemm_width(n) == gemm_tiles) {
+        gemm_group<gemm_tiles>(weights, cut, next, to);
+      } else {
+        gemm_group<gemm_width(1)>(weights, cut, next, to);
       }
     }
+  }
+  for (int g = 0, at = 0; at < count; ++g, at += group) {
+    const int n = (std::min)(group, count - at);
     for (Dim t = 0; t < tokens; ++t) {
-      for (int r = 0; r < count; ++r) finish(tiles[r], t0 + t, sums + (t * R + r) * 16);
+      const float* from = sums + g * group_sums + t * gemm_width(n) * 16;
+      for (int r = 0; r < n; ++r) finish(tiles[at + r], t0 + t, from + r * 16);
     }
   }
 }
@@ -241,8 +282,12 @@ TENON_LEAF inline void linear_f32(const LinearTile* tiles, int count, const Line
     }
   }
   static constexpr PanelSource source = panel_source_of<F>();
-  constexpr int most = static_cast<int>((std::min)(Dim{gemm_tiles}, panel_room / source.chunk));
+  constexpr int group = static_cast<int>((std::min)(Dim{gemm_tiles}, panel_room / source.chunk));
+  constexpr int most = pass_groups * group;
   for (; count > 0; tiles += most, count -= most) {
-    gemm_group<gemm_tiles>(tiles, (std::min)(count, most), rows, source);
+    for (Dim t = 0; t < rows.tokens; t += pass_tokens) {
+      gemm_pass(tiles, (std::min)(count, most), rows, t, (std::min)(pass_tokens, rows.tokens - t),
+                source, group);
+    }
   }
 }
