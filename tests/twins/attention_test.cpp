@@ -192,6 +192,11 @@ TEMPLATE_TEST_CASE("attention: formats, heads, lengths", "[twins]", F32, F16, Bf
     check<TestType>(Problem(4, 2, 8, tokens), Causal{}, PlainScore{});
     check<TestType>(Problem(3, 1, 20, tokens), Causal{}, PlainScore{});
   }
+  for (const int tokens : {1, 40, 70}) {  // narrower than a vector: several heads side by side
+    check<TestType>(Problem(12, 4, 8, tokens), Causal{}, PlainScore{});
+    check<TestType>(Problem(30, 10, 16, tokens), Causal{}, PlainScore{});
+    check<TestType>(Problem(56, 8, 4, tokens), Causal{}, PlainScore{});
+  }
   check<TestType>(Problem(9, 3, 64, 33), Causal{}, PlainScore{});
   check<TestType>(Problem(2, 2, 80, 20), Causal{}, PlainScore{});
   check<TestType>(Problem(5, 1, 128, 20), Causal{}, PlainScore{});
@@ -207,7 +212,8 @@ TEMPLATE_TEST_CASE("attention: formats that are decoded first", "[twins]", Q4_0,
 TEMPLATE_TEST_CASE("attention: layouts, steps and threads change no bit", "[twins]", F32, F16, Q8_0,
                    Q4_0) {
   for (const Problem& p : {Problem(8, 8, 32, 75), Problem(8, 2, 64, 141), Problem(6, 2, 40, 67),
-                           Problem(16, 1, 32, 67), Problem(5, 5, 16, 600)}) {
+                           Problem(16, 1, 32, 67), Problem(5, 5, 16, 600), Problem(12, 4, 8, 141),
+                           Problem(16, 16, 6, 70)}) {
     INFO(TestType::name << ", heads " << p.shape.heads << "/" << p.shape.kv_heads << " x "
                         << p.shape.key_dim << ", " << p.tokens << " tokens");
     const Causal mask;
@@ -231,6 +237,8 @@ TEMPLATE_TEST_CASE("attention: layouts, steps and threads change no bit", "[twin
 TEST_CASE("attention: segments of 512 keys merge, and heads of odd widths", "[twins]") {
   check<F32>(Problem(2, 1, 16, 1100), Causal{}, PlainScore{});
   for (const Dim dim : {1, 2, 3, 7, 17}) check<F16>(Problem(2, 1, dim, 70), Causal{}, PlainScore{});
+  for (const Dim dim : {1, 5, 15}) check<F32>(Problem(15, 5, dim, 70), Holes{}, Recent{});
+  check<F32>(Problem(6, 6, 8, 600), Causal{}, PlainScore{});
 }
 
 TEST_CASE("attention: masks with holes, score hooks, queries that keep nothing", "[twins]") {

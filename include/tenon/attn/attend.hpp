@@ -8,102 +8,16 @@
 #include <type_traits>
 
 #include "../cache/row_cache.hpp"
-#include "../core/batch.hpp"
 #include "../core/cost_counter.hpp"
 #include "../kernels/cpu.hpp"
 #include "mask.hpp"
 #include "plane_reader.hpp"
+#include "query_block.hpp"
 #include "score.hpp"
-#include "softmax_state.hpp"
 
 namespace tenon::inline TENON_ABI {
 
-// A query head h reads key/value head h / (heads / kv_heads). With a value plane of 0 the values
-// are the first value_dim values of the one key head (MLA).
-struct AttentionShape {
-  Dim heads = 0, kv_heads = 0;
-  Dim key_dim = 0, value_dim = 0;
-  int value_plane = 1;
-  constexpr Dim group() const { return heads / kv_heads; }
-};
-
 namespace detail {
-
-// A long context is folded in segments of this many keys, merged in ascending order, so that a
-// later split over threads changes no bit.
-inline constexpr int segment_rows = 512;
-
-// Scratch of one worker, for blocks of at most `queries` query vectors.
-struct AttentionScratch {
-  float *keys, *key_rows, *value_rows, *queries, *scores, *factors;
-  SoftmaxStates segment, total;
-
-  static constexpr Dim floats(const AttentionShape& s, Dim queries) {
-    return key_tile * (2 * s.key_dim + s.value_dim) + queries * (s.key_dim + key_tile + 1) +
-           2 * SoftmaxStates::floats(queries, s.value_dim);
-  }
-  static AttentionScratch at(float* memory, const AttentionShape& s, Dim queries) {
-    AttentionScratch scratch{};
-    const auto take = [&memory](Dim n) { return std::exchange(memory, memory + n); };
-    scratch.keys = take(key_tile * s.key_dim);
-    scratch.key_rows = take(key_tile * s.key_dim);
-    scratch.value_rows = take(key_tile * s.value_dim);
-    scratch.queries = take(queries * s.key_dim);
-    scratch.scores = take(queries * key_tile);
-    scratch.factors = take(queries);
-    const Dim state = SoftmaxStates::floats(queries, s.value_dim);
-    scratch.segment = SoftmaxStates::at(take(state), queries, s.value_dim);
-    scratch.total = SoftmaxStates::at(take(state), queries, s.value_dim);
-    return scratch;
-  }
-};
-
-// What one call of AttentionBlock::run computes, for `count` tokens of one sequence: query heads
-// [head, head + heads), which read key/value head kv_head. Of several kv_heads the query heads are
-// whole groups, `heads` of each; vectors are ordered by key/value head, token, query head.
-struct QueryBlock {
-  SeqId seq{};
-  int cached = 0;  // rows of the sequence, those of the step included
-  int first = 0;   // token of the step
-  int row = 0;     // its row in the sequence
-  int count = 0;
-  Dim kv_head = 0;
-  Dim head = 0, heads = 0;
-  Dim kv_heads = 1;
-  Dim each() const { return count * heads; }  // vectors of one key/value head
-  Dim vectors() const { return kv_heads * each(); }
-  int token_of(Dim i) const { return static_cast<int>(i % each() / heads); }
-  Dim head_of(Dim i) const { return head + i / each() * heads + i % heads; }
-};
-
-// How a step is cut into blocks: as many key/value heads as a block has vectors for, so that rows
-// are read as they lie, but blocks enough for all workers, for which groups are cut up too.
-struct Blocking {
-  Dim heads = 1;     // query heads of a block of one group
-  int tokens = 1;    // tokens of a block
-  Dim kv_heads = 1;  // more than one only of whole groups
-
-  static Blocking of(const AttentionShape& shape, const Step& step, int workers) {
-    const Dim group = shape.group();
-    Blocking blocking{(std::min)(group, block_vectors), 1};
-    blocking.tokens = static_cast<int>(
-        (std::min)(Dim{block_tokens}, (std::max)(Dim{1}, block_vectors / blocking.heads)));
-    int longest = 1;
-    Dim blocks = 0;
-    for (const SeqStep& seq : step.seqs) {
-      longest = (std::max)(longest, seq.count);
-      blocks += ceil_div(Dim{seq.count}, Dim{blocking.tokens}) * shape.kv_heads;
-    }
-    const Dim parts = (std::min)(group, ceil_div(Dim{workers}, (std::max)(Dim{1}, blocks)));
-    blocking.heads = (std::min)(blocking.heads, ceil_div(group, parts));
-    if (blocking.heads == group) {
-      const Dim each = group * (std::min)(blocking.tokens, longest);
-      blocking.kv_heads = (std::max)(Dim{1}, (std::min)({block_vectors / each, shape.kv_heads,
-                                                         ceil_div(blocks, Dim{workers})}));
-    }
-    return blocking;
-  }
-};
 
 template <RowReader C, Mask M, class S>
 class AttentionBlock {
@@ -120,20 +34,21 @@ class AttentionBlock {
         scratch_(scratch) {}
 
   void run(const QueryBlock& block, MatView<const float> queries, MatView<float> outputs) const {
-    for (Dim i = 0; i < block.vectors(); ++i) {
-      const float* from =
-          queries.row(block.first + block.token_of(i)) + block.head_of(i) * shape_.key_dim;
+    block.each_vector([&](Dim i, int token, Dim head) {
+      const float* from = queries.row(block.first + token) + head * shape_.key_dim;
       float* to = scratch_.queries + i * shape_.key_dim;
       for (Dim d = 0; d < shape_.key_dim; ++d) to[d] = from[d] * scale_;
-    }
+    });
     fold(block);
-    for (Dim i = 0; i < block.vectors(); ++i) {
-      const Dim head = block.head_of(i);
-      float* to = outputs.row(block.first + block.token_of(i)) + head * shape_.value_dim;
-      const float denominator = denominator_of(i, static_cast<int>(head));
-      cpu_.attention().divide(scratch_.total.output(i), denominator == 0 ? 1.0f : denominator,
+    block.each_vector([&](Dim i, int token, Dim head) {
+      float* to = outputs.row(block.first + token) + head * shape_.value_dim;
+      if (scratch_.total.denominators[i] == 0) {  // no key kept
+        std::fill_n(to, shape_.value_dim, 0.0f);
+        return;
+      }
+      cpu_.attention().divide(scratch_.total.output(i), denominator_of(i, static_cast<int>(head)),
                               shape_.value_dim, to);
-    }
+    });
   }
 
  private:
@@ -154,7 +69,7 @@ class AttentionBlock {
   // Folds every tile that a query sees into the total state.
   void fold(const QueryBlock& block) const {
     const Dim vectors = block.vectors();
-    scratch_.total.clear(vectors);
+    scratch_.total.begin(vectors);
     scratch_.segment.clear(vectors);
     const bool shared = shape_.value_plane == 0;
     Walk walk{Reader(cpu_.rows(), cache_, block.seq, slot_, 0, shape_.key_dim,
@@ -200,13 +115,13 @@ class AttentionBlock {
     for (Dim i = 0; i < vectors; ++i) {
       scratch_.total.merge(cpu_.attention(), i, scratch_.segment);
     }
-    scratch_.segment.clear(vectors);
   }
 
   // `next` is the tile after this one: its rows are fetched while this one's are computed on.
   void fold_tile(const QueryBlock& block, Walk& walk, Tile& tile, const Tile& next) const {
     if (tile.start / segment_rows != std::exchange(walk.segment, tile.start / segment_rows)) {
       close_segment(block.vectors());
+      scratch_.segment.clear(block.vectors());
     }
     if constexpr (!RowCache<C>) locate(walk, tile);
     const bool shared = shape_.value_plane == 0;
@@ -216,17 +131,17 @@ class AttentionBlock {
                        rows * (part_of(walk.keys.row_bytes(), block) +
                                (shared ? 0 : part_of(walk.values.row_bytes(), block))));
     }
-    TileAhead later_keys = ahead_of(walk.keys, next, 0, block);
-    TileAhead later_values = shared ? TileAhead{} : ahead_of(walk.values, next, 1, block);
-    for (Dim k = 0; k < block.kv_heads; ++k) {
-      const Heads keys =
-          heads_of(walk.keys, tile, 0, block.kv_head + k, shape_.key_dim, later_keys);
-      score(block, keys, tile, k);
-      const Heads values = shared ? keys
-                                  : heads_of(walk.values, tile, 1, block.kv_head + k,
-                                             shape_.value_dim, later_values);
-      fold_head(block, tile, k, values);
+    Plane keys = plane_of(walk.keys, 0, next, block);
+    const Dim together = heads_together(block, tile);
+    for (Dim k = 0; k < block.kv_heads; k += together) {
+      const TileRows rows = rows_of(keys, tile, block.kv_head + k);
+      score(block, tile, {k, k + together}, keys, rows);
+      if (shared) fold_heads(block, tile, {k, k + 1}, keys, [&](Dim) { return rows; });
     }
+    if (shared) return;
+    Plane values = plane_of(walk.values, 1, next, block);
+    fold_heads(block, tile, {0, block.kv_heads}, values,
+               [&](Dim k) { return rows_of(values, tile, block.kv_head + k); });
   }
 
   // Of the bytes of a row, those of the block's key/value heads.
@@ -235,34 +150,39 @@ class AttentionBlock {
     return bytes * end / shape_.kv_heads - bytes * block.kv_head / shape_.kv_heads;
   }
 
-  // One head's rows of a tile, the leaves for them, and what they fetch of the next tile.
-  struct Heads {
-    TileRows rows;
-    const TileOps& ops;
-    TileAhead& ahead;
-    int lines;  // of each group, for the rows of one head
-  };
-  Heads heads_of(const Reader& reader, const Tile& tile, int plane, Dim head, Dim dim,
-                 TileAhead& ahead) const {
-    const bool located = tile.located[plane];
-    TileRows rows = located ? tile.rows[plane] : reader.load(tile.start, tile.keys, head * dim);
-    rows.first = located ? head * dim : 0;
-    return {rows, cpu_.attention().tiles[static_cast<std::size_t>(reader.elements(located))], ahead,
-            lines_of(reader.row_bytes() / shape_.kv_heads)};
+  // Key/value heads that the leaves take at once: those narrower than a vector, where they lie side
+  // by side.
+  Dim heads_together(const QueryBlock& block, const Tile& tile) const {
+    const bool beside = AttentionScratch::heads_together(shape_) > 1 && tile.located[0] &&
+                        (shape_.value_plane == 0 || tile.located[1]);
+    return beside ? block.kv_heads : 1;
   }
-  // What all heads of the block will read of the next tile.
-  TileAhead ahead_of(const Reader& reader, const Tile& next, int plane,
-                     const QueryBlock& block) const {
-    TileAhead ahead{};
+
+  // Keys or values while a tile is folded, and what is fetched of the next one meanwhile.
+  struct Plane {
+    const Reader& reader;
+    int index;
+    Dim dim;  // of a head
+    TileAhead ahead;
+    int lines;  // of each group, for the rows of one head
+    // The next leaf, which works for so many heads, fetches so many sixteenths of their lines.
+    TileAhead& fetch(int sixteenths, Dim heads) {
+      ahead.lines = lines * static_cast<int>(heads) * sixteenths / 16;
+      return ahead;
+    }
+  };
+  Plane plane_of(const Reader& reader, int index, const Tile& next, const QueryBlock& block) const {
     const Dim each = reader.row_bytes() / shape_.kv_heads;
-    if (!next.located[plane] || each == 0) return ahead;
+    Plane plane{reader, index, index == 0 ? shape_.key_dim : shape_.value_dim, {}, lines_of(each)};
+    if (!next.located[index] || each == 0) return plane;
+    TileAhead& ahead = plane.ahead;
     for (int g = 0; g < key_tile / 16; ++g) {
-      ahead.group[g] = next.rows[plane].group[g] + each * block.kv_head;
+      ahead.group[g] = next.rows[index].group[g] + each * block.kv_head;
     }
     ahead.stride = reader.row_bytes();
     ahead.run = ahead.left = each * block.kv_heads;
     ahead.remaining = lines_of(ahead.run);
-    return ahead;
+    return plane;
   }
   // Lines of a group, of whose rows so many bytes matter.
   static int lines_of(Dim bytes) { return static_cast<int>(ceil_div(16 * bytes, TileAhead::line)); }
@@ -274,57 +194,97 @@ class AttentionBlock {
     return shape_.value_plane == 0 ? Shares{4, 5, 2, 5} : Shares{6, 10, 5, 11};
   }
 
-  void score(const QueryBlock& block, const Heads& keys, const Tile& tile, Dim k) const {
-    const int low = tile.keys.low - tile.start, high = tile.keys.high - tile.start;
-    const Dim at = k * block.each();
-    keys.ahead.lines = keys.lines * shares().transpose / 16;
-    keys.ops.transpose_keys(keys.rows, low, high, keys.ahead, shape_.key_dim, scratch_.keys);
-    keys.ahead.lines = keys.lines * shares().score / 16;
-    keys.ops.score(scratch_.queries + at * shape_.key_dim, static_cast<int>(block.each()),
-                   scratch_.keys, low, high, keys.ahead, shape_.key_dim,
-                   scratch_.scores + at * key_tile);
+  // The rows of a tile from `head` on, or those of this head alone, decoded; the leaves for them.
+  TileRows rows_of(const Plane& plane, const Tile& tile, Dim head) const {
+    const bool located = tile.located[plane.index];
+    const Dim first = head * plane.dim;
+    TileRows rows =
+        located ? tile.rows[plane.index] : plane.reader.load(tile.start, tile.keys, first);
+    rows.first = located ? first : 0;
+    return rows;
+  }
+  const TileOps& leaves_of(const Plane& plane, const Tile& tile) const {
+    return cpu_.attention()
+        .tiles[static_cast<std::size_t>(plane.reader.elements(tile.located[plane.index]))];
   }
 
-  void fold_head(const QueryBlock& block, const Tile& tile, Dim k, const Heads& values) const {
-    const auto each = static_cast<int>(block.each());
-    const int at = static_cast<int>(k) * each;
+  // Scores of the queries of the block's heads `some`, whose rows lie side by side.
+  void score(const QueryBlock& block, const Tile& tile, Range some, Plane& keys,
+             const TileRows& rows) const {
+    const int low = tile.keys.low - tile.start, high = tile.keys.high - tile.start;
+    const Dim heads = some.end - some.begin, dim = shape_.key_dim;
+    const TileOps& leaves = leaves_of(keys, tile);
+    leaves.transpose_keys(rows, low, high, keys.fetch(shares().transpose, heads), heads * dim,
+                          scratch_.keys);
+    for (Dim k = some.begin; k < some.end; ++k) {
+      const Dim at = k * block.each();
+      leaves.score(scratch_.queries + at * dim, static_cast<int>(block.each()),
+                   scratch_.keys + (k - some.begin) * dim * key_tile, low, high,
+                   keys.fetch(shares().score, 1), dim, scratch_.scores + at * key_tile);
+    }
+  }
+
+  // Folds the scores of the block's heads `some` with their values, whose rows are rows_of(head).
+  template <class RowsOf>
+  void fold_heads(const QueryBlock& block, const Tile& tile, Range some, Plane& values,
+                  const RowsOf& rows_of) const {
+    const TileOps& leaves = leaves_of(values, tile);
+    const Dim each = block.each();
     const std::uint64_t present =
         bit_range(tile.keys.low - tile.start, tile.keys.high - tile.start);
-    if (tile.coverage == Coverage::full) {
-      fold_queries(block, tile.start, at, each, present, values);
+    // Vectors [at, at + heads x count), which keep the same keys.
+    const auto accumulate = [&](Dim at, Dim heads, Dim count, std::uint64_t keep,
+                                const TileRows& rows) {
+      leaves.accumulate(scratch_.scores + at * key_tile, scratch_.factors + at,
+                        static_cast<int>(heads), static_cast<int>(count), keep, rows,
+                        values.fetch(shares().accumulate, heads), shape_.value_dim,
+                        scratch_.segment.output(at));
+    };
+    if (tile.coverage == Coverage::full || block.count == 1) {
+      const std::uint64_t keep = tile.coverage == Coverage::full
+                                     ? present
+                                     : keep_bits(mask_, block.row, tile.start) & present;
+      if (keep == 0) return;
+      const Dim heads = some.end - some.begin;
+      soften(block, tile.start, some.begin * each, heads * each, keep,
+             values.fetch(shares().soften, heads));
+      const Dim together = heads_together(block, tile);
+      for (Dim k = some.begin; k < some.end; k += together) {
+        accumulate(k * each, together, each, keep, rows_of(k));
+      }
       return;
     }
-    for (int t = 0; t < block.count; ++t) {
-      const std::uint64_t keep = keep_bits(mask_, block.row + t, tile.start) & present;
-      const auto heads = static_cast<int>(block.heads);
-      if (keep != 0) fold_queries(block, tile.start, at + t * heads, heads, keep, values);
+    for (Dim k = some.begin; k < some.end; ++k) {
+      const TileRows rows = rows_of(k);
+      for (int t = 0; t < block.count; ++t) {
+        const std::uint64_t keep = keep_bits(mask_, block.row + t, tile.start) & present;
+        if (keep == 0) continue;
+        const Dim at = k * each + t * block.heads;
+        soften(block, tile.start, at, block.heads, keep, values.fetch(shares().soften, 1));
+        accumulate(at, 1, block.heads, keep, rows);
+      }
     }
   }
 
-  // Query vectors [at, at + n), which all keep the same keys.
-  void fold_queries(const QueryBlock& block, int tile, int at, int n, std::uint64_t keep,
-                    const Heads& values) const {
-    const AttentionOps& ops = cpu_.attention();
+  // Scores of the query vectors [at, at + n), which keep the same keys, become weights.
+  void soften(const QueryBlock& block, int tile, Dim at, Dim n, std::uint64_t keep,
+              TileAhead& ahead) const {
     const SoftmaxStates& state = scratch_.segment;
     if constexpr (counts_cost) {
       const Dim pairs = n * Dim{std::popcount(keep)};
       CostCounter::add(CostPart::attention, 2 * pairs * (shape_.key_dim + shape_.value_dim), 0);
     }
-    float* scores = scratch_.scores + at * key_tile;
     if constexpr (ChangesLogits<S>) {
-      for (int i = at; i < at + n; ++i) {
+      for (Dim i = at; i < at + n; ++i) {
         change_logits(score_, cpu_.rows(), scratch_.scores + i * key_tile, keep,
                       static_cast<int>(block.head_of(i)), block.row + block.token_of(i), tile);
       }
     } else {
       static_cast<void>(tile);
+      static_cast<void>(block);
     }
-    values.ahead.lines = values.lines * shares().soften / 16;
-    ops.soften(scores, n, keep, values.ahead, state.maxima + at, state.denominators + at,
-               scratch_.factors + at);
-    values.ahead.lines = values.lines * shares().accumulate / 16;
-    values.ops.accumulate(scores, scratch_.factors + at, n, keep, values.rows, values.ahead,
-                          shape_.value_dim, state.output(at));
+    cpu_.attention().soften(scratch_.scores + at * key_tile, static_cast<int>(n), keep, ahead,
+                            state.maxima + at, state.denominators + at, scratch_.factors + at);
   }
 
   const Cpu& cpu_;

@@ -22,11 +22,16 @@ struct SoftmaxStates {
   }
   float* output(Dim i) const { return outputs + i * dim; }
 
-  void clear(Dim count) const {
+  // Nothing folded yet. merge() into such a state writes its output, other folds add to it: they
+  // need clear().
+  void begin(Dim count) const {
     for (Dim i = 0; i < count; ++i) {
       maxima[i] = -std::numeric_limits<float>::infinity();
       denominators[i] = 0;
     }
+  }
+  void clear(Dim count) const {
+    begin(count);
     std::memset(outputs, 0, static_cast<std::size_t>(count * dim) * sizeof(float));
   }
   // Folds state i of `later` (keys that come after mine) into state i of this.

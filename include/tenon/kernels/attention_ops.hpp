@@ -50,9 +50,11 @@ struct TileOps {
   // queries [count][dim] -> scores [count][key_tile], of what transpose_keys made.
   void (*score)(const float* queries, int count, const void* keys, int low, int high,
                 TileAhead& ahead, Dim dim, float* scores);
-  // outputs [count][dim] = outputs * factors + weights [count][key_tile] x rows that are kept.
-  void (*accumulate)(const float* weights, const float* factors, int count, std::uint64_t keep,
-                     const TileRows& rows, TileAhead& ahead, Dim dim, float* outputs);
+  // outputs [heads][count][dim] = outputs * factors + weights [heads][count][key_tile] x rows that
+  // are kept, for `count` queries of each of some heads that lie side by side.
+  void (*accumulate)(const float* weights, const float* factors, int heads, int count,
+                     std::uint64_t keep, const TileRows& rows, TileAhead& ahead, Dim dim,
+                     float* outputs);
 };
 
 // Element formats that TileOps read as they lie. Of the others, and of heads of no whole sixteen

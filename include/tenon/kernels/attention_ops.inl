@@ -5,6 +5,8 @@
 #include "attention_ops.hpp"
 #include "row_ops.inl"
 
+#define TENON_LEAF_FILE "attention_row_leaves.inl"
+#include "for_each_isa.inl"
 #define TENON_LEAF_FILE "attention_leaves.inl"
 #include "for_each_isa.inl"
 
