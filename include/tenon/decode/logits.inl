@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "logits.hpp"
 
 namespace tenon::inline TENON_ABI {
@@ -28,13 +30,22 @@ TENON_INLINE void check_token(Token id, std::size_t vocab) {
 }  // namespace detail
 
 TENON_INLINE Token argmax(std::span<const float> logits) {
+  // Few runs of a row have a new best: most are only looked at, without a branch for each value.
+  constexpr std::size_t run = 64;
   std::size_t best = 0;
   float highest = detail::excluded;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (!detail::is_logit(logits[i])) detail::fail_logit(static_cast<Token>(i), logits[i]);
-    if (logits[i] > highest) {
-      highest = logits[i];
-      best = i;
+  for (std::size_t first = 0; first < logits.size(); first += run) {
+    const auto some = logits.subspan(first, (std::min)(run, logits.size() - first));
+    unsigned notable = 0;
+    for (const float x : some) {
+      notable |= static_cast<unsigned>(x > highest) | static_cast<unsigned>(!detail::is_logit(x));
+    }
+    for (std::size_t i = 0; notable != 0 && i < some.size(); ++i) {
+      if (!detail::is_logit(some[i])) detail::fail_logit(static_cast<Token>(first + i), some[i]);
+      if (some[i] > highest) {
+        highest = some[i];
+        best = first + i;
+      }
     }
   }
   if (highest == detail::excluded) detail::fail_all_excluded(logits.size());
