@@ -27,8 +27,9 @@ TEST_CASE("buffers are as large as asked for, on cache lines and apart", "[core]
   std::vector<SharedPages::Buffer> buffers;
   const std::size_t sizes[] = {1,
                                100,
-                               256 * kilobyte,
-                               256 * kilobyte + 1,
+                               32 * kilobyte - 1,
+                               32 * kilobyte,
+                               32 * kilobyte + 1,
                                5 * megabyte,
                                40 * megabyte,
                                40 * megabyte,
@@ -50,7 +51,9 @@ TEST_CASE("neighbours share a run, which goes with the last of them", "[core]") 
   auto first = SharedPages::take(megabyte), second = SharedPages::take(megabyte);
   CHECK(first.owner == second.owner);
   CHECK(second.bytes.data() == first.bytes.data() + megabyte);
-  const auto small = SharedPages::take(kilobyte), large = SharedPages::take(64 * megabyte);
+  const auto small = SharedPages::take(32 * kilobyte - 1);
+  const auto large = SharedPages::take(64 * megabyte);
+  CHECK(SharedPages::take(32 * kilobyte).owner == first.owner);
   CHECK(small.owner != first.owner);
   CHECK(large.owner != first.owner);
 

@@ -19,6 +19,10 @@ namespace tenon::inline TENON_ABI {
 
 namespace detail {
 
+// A long context is folded in segments of this many keys, merged in ascending order, so that a
+// later split over threads changes no bit.
+inline constexpr int segment_rows = 512;
+
 template <RowReader C, Mask M, class S>
 class AttentionBlock {
  public:
@@ -42,7 +46,7 @@ class AttentionBlock {
     fold(block);
     block.each_vector([&](Dim i, int token, Dim head) {
       float* to = outputs.row(block.first + token) + head * shape_.value_dim;
-      if (scratch_.total.denominators[i] == 0) {  // no key kept
+      if (scratch_.total.denominators[i] == 0) {  // no key weighs anything
         std::fill_n(to, shape_.value_dim, 0.0f);
         return;
       }
@@ -153,9 +157,8 @@ class AttentionBlock {
   // Key/value heads that the leaves take at once: those narrower than a vector, where they lie side
   // by side.
   Dim heads_together(const QueryBlock& block, const Tile& tile) const {
-    const bool beside = AttentionScratch::heads_together(shape_) > 1 && tile.located[0] &&
-                        (shape_.value_plane == 0 || tile.located[1]);
-    return beside ? block.kv_heads : 1;
+    const bool narrow = AttentionScratch::keys_together(shape_) > 1;
+    return narrow && tile.located[0] && tile.located[1] ? block.kv_heads : 1;
   }
 
   // Keys or values while a tile is folded, and what is fetched of the next one meanwhile.
@@ -194,7 +197,7 @@ class AttentionBlock {
     return shape_.value_plane == 0 ? Shares{4, 5, 2, 5} : Shares{6, 10, 5, 11};
   }
 
-  // The rows of a tile from `head` on, or those of this head alone, decoded; the leaves for them.
+  // The rows of a tile from `head` on, or those of this head alone, decoded.
   TileRows rows_of(const Plane& plane, const Tile& tile, Dim head) const {
     const bool located = tile.located[plane.index];
     const Dim first = head * plane.dim;
@@ -203,6 +206,7 @@ class AttentionBlock {
     rows.first = located ? first : 0;
     return rows;
   }
+  // The leaves that read them.
   const TileOps& leaves_of(const Plane& plane, const Tile& tile) const {
     return cpu_.attention()
         .tiles[static_cast<std::size_t>(plane.reader.elements(tile.located[plane.index]))];
@@ -224,19 +228,19 @@ class AttentionBlock {
     }
   }
 
-  // Folds the scores of the block's heads `some` with their values, whose rows are rows_of(head).
-  template <class RowsOf>
+  // Folds the scores of the block's heads `some` with their values, whose rows are rows(head).
+  template <class RowsOfHead>
   void fold_heads(const QueryBlock& block, const Tile& tile, Range some, Plane& values,
-                  const RowsOf& rows_of) const {
+                  const RowsOfHead& rows) const {
     const TileOps& leaves = leaves_of(values, tile);
     const Dim each = block.each();
     const std::uint64_t present =
         bit_range(tile.keys.low - tile.start, tile.keys.high - tile.start);
     // Vectors [at, at + heads x count), which keep the same keys.
     const auto accumulate = [&](Dim at, Dim heads, Dim count, std::uint64_t keep,
-                                const TileRows& rows) {
+                                const TileRows& from) {
       leaves.accumulate(scratch_.scores + at * key_tile, scratch_.factors + at,
-                        static_cast<int>(heads), static_cast<int>(count), keep, rows,
+                        static_cast<int>(heads), static_cast<int>(count), keep, from,
                         values.fetch(shares().accumulate, heads), shape_.value_dim,
                         scratch_.segment.output(at));
     };
@@ -250,18 +254,18 @@ class AttentionBlock {
              values.fetch(shares().soften, heads));
       const Dim together = heads_together(block, tile);
       for (Dim k = some.begin; k < some.end; k += together) {
-        accumulate(k * each, together, each, keep, rows_of(k));
+        accumulate(k * each, together, each, keep, rows(k));
       }
       return;
     }
     for (Dim k = some.begin; k < some.end; ++k) {
-      const TileRows rows = rows_of(k);
+      const TileRows from = rows(k);
       for (int t = 0; t < block.count; ++t) {
         const std::uint64_t keep = keep_bits(mask_, block.row + t, tile.start) & present;
         if (keep == 0) continue;
         const Dim at = k * each + t * block.heads;
         soften(block, tile.start, at, block.heads, keep, values.fetch(shares().soften, 1));
-        accumulate(at, 1, block.heads, keep, rows);
+        accumulate(at, 1, block.heads, keep, from);
       }
     }
   }

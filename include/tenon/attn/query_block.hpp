@@ -22,27 +22,23 @@ struct AttentionShape {
 
 namespace detail {
 
-// A long context is folded in segments of this many keys, merged in ascending order, so that a
-// later split over threads changes no bit.
-inline constexpr int segment_rows = 512;
-
 // Scratch of one worker, for blocks of at most `queries` query vectors.
 struct AttentionScratch {
   float *keys, *key_rows, *value_rows, *queries, *scores, *factors;
   SoftmaxStates segment, total;
 
   static constexpr Dim floats(const AttentionShape& s, Dim queries) {
-    return key_tile * ((1 + heads_together(s)) * s.key_dim + s.value_dim) +
+    return key_tile * ((1 + keys_together(s)) * s.key_dim + s.value_dim) +
            queries * (s.key_dim + key_tile + 1) + 2 * SoftmaxStates::floats(queries, s.value_dim);
   }
-  // Heads narrower than a vector are read side by side.
-  static constexpr Dim heads_together(const AttentionShape& s) {
-    return s.key_dim < 16 && s.value_dim < 16 ? s.kv_heads : 1;
+  // Heads whose keys are transposed at once: narrower than a vector, they lie side by side.
+  static constexpr Dim keys_together(const AttentionShape& s) {
+    return s.key_dim < 16 && s.value_dim < 16 ? (std::min)(s.kv_heads, block_vectors) : 1;
   }
   static AttentionScratch at(float* memory, const AttentionShape& s, Dim queries) {
     AttentionScratch scratch{};
     const auto take = [&memory](Dim n) { return std::exchange(memory, memory + n); };
-    scratch.keys = take(key_tile * heads_together(s) * s.key_dim);
+    scratch.keys = take(key_tile * keys_together(s) * s.key_dim);
     scratch.key_rows = take(key_tile * s.key_dim);
     scratch.value_rows = take(key_tile * s.value_dim);
     scratch.queries = take(queries * s.key_dim);

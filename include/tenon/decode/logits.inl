@@ -40,7 +40,8 @@ TENON_INLINE Token argmax(std::span<const float> logits) {
     for (const float x : some) {
       notable |= static_cast<unsigned>(x > highest) | static_cast<unsigned>(!detail::is_logit(x));
     }
-    for (std::size_t i = 0; notable != 0 && i < some.size(); ++i) {
+    if (notable == 0) continue;
+    for (std::size_t i = 0; i < some.size(); ++i) {
       if (!detail::is_logit(some[i])) detail::fail_logit(static_cast<Token>(first + i), some[i]);
       if (some[i] > highest) {
         highest = some[i];

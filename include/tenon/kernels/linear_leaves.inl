@@ -15,7 +15,7 @@ inline constexpr int gemv_tiles = registers >= 32 ? 8 : registers >= 8 ? 6 : 1;
 inline constexpr Dim panel_k = 96;
 inline constexpr Dim panel_room = panel_k * gemm_tiles;
 inline constexpr Dim pass_tokens = 128;
-inline constexpr int pass_groups = 12 / gemm_tiles;
+inline constexpr int pass_groups = most_tiles_a_call / 2 / gemm_tiles;
 
 // Sixteen weights of one k in the file's own width.
 TENON_LEAF inline F32x16 weights_at(F32, const std::byte* at) {
@@ -28,10 +28,9 @@ TENON_LEAF inline F32x16 weights_at(Bf16, const std::byte* at) {
   return load_bf16(reinterpret_cast<const std::uint16_t*>(at));
 }
 
-// A token alone streams its weights: how far ahead of their use it asks for them. Dense ones pass
-// through so quickly that a shorter way suffices, and leaves more of the first cache. The address
-// may lie past the weights, a prefetch never faults. `Locality` is the compilers': 3 means all
-// caches, 2 all but the first.
+// A token alone streams its weights: how far ahead of their use it asks for them, in each of its
+// streams, as measured. The address may lie past the weights, a prefetch never faults. `Locality`
+// is the compilers': 3 means all caches, 2 all but the first.
 inline constexpr Dim stream_ahead = 2048, dense_ahead = 512;
 template <int Locality = 3>
 inline void fetch(const std::byte* values, Dim offset) {
@@ -104,8 +103,8 @@ TENON_LEAF inline void gemv_group(const LinearTile* tiles, int count, const Line
 // ---- several tokens: decode a cut of k once, then multiply all tokens by it ----
 
 // Decodes k in [first, first + count) of a tile to floats [count][16] at `panel`, or finds them in
-// the tile; returns where they are. `first` starts a block, or 32 k of a larger one that has
-// integer tiles.
+// the tile; returns where they are. `first` starts a block, or 32 k of one that is larger than the
+// panel or has integer tiles.
 using FindPanel = const std::byte* (*)(const LinearTile& tile, Dim in, Dim first, Dim count,
                                        float* panel);
 
@@ -233,9 +232,11 @@ constexpr int gemm_width(int n) {
   return n <= gemm_tiles / 2 ? gemm_tiles / 2 : gemm_tiles;
 }
 
-// Tokens [t0, t0 + tokens) of a pass times at most pass_groups * `group` row tiles.
-TENON_LEAF inline void gemm_pass(const LinearTile* tiles, int count, const LinearRows& rows, Dim t0,
-                                 Dim tokens, const PanelSource& source, int group) {
+// Tokens [t0, t0 + tokens) of a pass times at most pass_groups * `group` row tiles. Takes 120 KB of
+// the stack, which is not for one token's path to carry.
+[[gnu::noinline]] TENON_LEAF inline void gemm_pass(const LinearTile* tiles, int count,
+                                                   const LinearRows& rows, Dim t0, Dim tokens,
+                                                   const PanelSource& source, int group) {
   alignas(64) float panel[panel_room * 16];
   alignas(64) float sums[pass_groups * gemm_tiles * pass_tokens * 16];
   const Dim group_sums = tokens * gemm_tiles * 16;
@@ -250,10 +251,10 @@ TENON_LEAF inline void gemm_pass(const LinearTile* tiles, int count, const Linea
             r < n ? source.find(tiles[at + r], rows.in, k, cut.depth, panel + r * source.chunk * 16)
                   : weights[0];
       }
-      const int after = at + n < count ? at + n : 0;  // then it is the next cut's turn
-      const NextWeights next{tiles + after, (std::min)(group, count - after),
-                             (k / source.chunk + (after == 0 ? 1 : 0)) * source.bytes,
-                             source.bytes};
+      const bool cut_ends = at + n == count, ends = cut_ends && k + source.chunk >= rows.in;
+      const int after = cut_ends ? 0 : at + n;
+      const NextWeights next{tiles + after, ends ? 0 : (std::min)(group, count - after),
+                             (k / source.chunk + (cut_ends ? 1 : 0)) * source.bytes, source.bytes};
       float* to = sums + g * group_sums;
       if (gemm_width(n) == gemm_tiles) {
         gemm_group<gemm_tiles>(weights, cut, next, to);
