@@ -33,8 +33,8 @@ class Executor {
   // How many workers run() starts: at least one, and always the same number.
   virtual int threads() const = 0;
   // Calls work({i, threads()}) once for every i below threads(), concurrently or not, and returns
-  // when all have returned. `work` does not throw, does not call run() and needs 256 KB of stack. An
-  // executor that several sessions share must take calls from their threads at once.
+  // when all have returned. `work` does not throw, does not call run() and needs 256 KB of stack.
+  // An executor that several sessions share must take calls from their threads at once.
   template <class Fn>
   void run(Fn&& work) {
     using Body = std::remove_reference_t<Fn>;
