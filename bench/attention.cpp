@@ -84,24 +84,16 @@ void measure(const Options& options, Executor& team, const char* layout, const H
   Workspace work(sizes.peak());
   const std::size_t bytes = layer * static_cast<std::size_t>(layers);
   bench::Reader reader(bytes, team);
-  std::vector<double> read, attended, ratio;
-  for (int round = 0; round < options.rounds; ++round) {
-    const double before = reader.seconds();
-    const double start = bench::now(options.threads == 1);
-    pass(work, layers);
-    attended.push_back(bench::now(options.threads == 1) - start);
-    const double after = reader.seconds();
-    read.push_back((std::min)(before, after));
-    ratio.push_back(attended.back() / read.back());
-  }
+  const bench::Turns turns = bench::in_turns(
+      reader, bytes, options.rounds, options.threads == 1, [&] { pass(work, layers); }, [] {});
   const double size = static_cast<double>(bytes);
   std::printf(
       "%-34s %6d %7.1f MB %7.1f us/layer %6.2f GB/s of %6.2f  best %6.2f of %6.2f  time / bound "
       "%5.2f\n",
-      name.c_str(), context, size * 0x1p-20, bench::median(attended) / layers * 1e6,
-      size / bench::median(attended) * 1e-9, size / bench::median(read) * 1e-9,
-      size / *std::min_element(attended.begin(), attended.end()) * 1e-9,
-      size / *std::min_element(read.begin(), read.end()) * 1e-9, bench::median(ratio));
+      name.c_str(), context, size * 0x1p-20, bench::median(turns.worked) / layers * 1e6,
+      size / bench::median(turns.worked) * 1e-9, size / bench::median(turns.read) * 1e-9,
+      size / bench::least(turns.worked) * 1e-9, size / bench::least(turns.read) * 1e-9,
+      bench::median(turns.ratio));
   std::fflush(stdout);
 }
 

@@ -45,24 +45,16 @@ void measure(const Options& options, const char* layout, std::optional<bench::Re
   while (session.length(seq) < before) forward((std::min)(64, before - session.length(seq)));
   const std::size_t bytes = model.step_bytes() + session.cache_bytes();
   if (!reader) reader.emplace(bytes, team);
-  std::vector<double> stepped, read, ratio;
-  for (int round = 0; round < options.rounds; ++round) {
-    const double bound = reader->seconds(bytes);
-    const double start = bench::now(options.threads == 1);
-    forward(1);
-    stepped.push_back(bench::now(options.threads == 1) - start);
-    read.push_back((std::min)(bound, reader->seconds(bytes)));
-    ratio.push_back(stepped.back() / read.back());
-    session.truncate(seq, before);
-  }
+  const bench::Turns turns = bench::in_turns(
+      *reader, bytes, options.rounds, options.threads == 1, [&] { forward(1); },
+      [&] { session.truncate(seq, before); });
   const auto megabytes = [](std::size_t n) { return static_cast<double>(n) * 0x1p-20; };
   std::printf(
       "%-10s context %5d weights %.0f MB rows %.0f MB  %.2f ms of %.2f, best %.2f of %.2f  time / "
       "bound %.2f\n",
       layout, options.context, megabytes(model.step_bytes()), megabytes(session.cache_bytes()),
-      bench::median(stepped) * 1e3, bench::median(read) * 1e3,
-      *std::min_element(stepped.begin(), stepped.end()) * 1e3,
-      *std::min_element(read.begin(), read.end()) * 1e3, bench::median(ratio));
+      bench::median(turns.worked) * 1e3, bench::median(turns.read) * 1e3,
+      bench::least(turns.worked) * 1e3, bench::least(turns.read) * 1e3, bench::median(turns.ratio));
 }
 
 void run(const Options& options) {
