@@ -40,20 +40,22 @@ struct QuantizedGroup {
 // in)), tokens, in).
 struct QuantizedRows {
   static constexpr Dim block = 32;
+  // Tokens behind the last that leaves may read, whatever lies there.
+  static constexpr Dim slack = 7;
   QuantizedGroup all;
   Dim blocks = 0;
 
   static Dim bytes(Dim tokens, Dim in) {
     const Dim blocks = ceil_div(in, block);
-    return round_up(tokens * blocks * block, Dim{cache_line}) +
-           3 * round_up(tokens * blocks * Dim{4}, Dim{cache_line});
+    return round_up((tokens * blocks + slack) * block, Dim{cache_line}) +
+           3 * round_up((tokens * blocks + slack) * Dim{4}, Dim{cache_line});
   }
   // Divides `memory` of bytes(tokens, in); null (a measuring workspace) gives an empty view.
   static QuantizedRows carve(std::byte* memory, Dim tokens, Dim in) {
     QuantizedRows rows;
     if (memory == nullptr) return rows;
     rows.blocks = ceil_div(in, block);
-    const Dim each = round_up(tokens * rows.blocks * Dim{4}, Dim{cache_line});
+    const Dim each = round_up((tokens * rows.blocks + slack) * Dim{4}, Dim{cache_line});
     rows.all = {reinterpret_cast<std::int8_t*>(memory + 3 * each), reinterpret_cast<float*>(memory),
                 reinterpret_cast<std::int32_t*>(memory + each),
                 reinterpret_cast<std::int32_t*>(memory + 2 * each), tokens};

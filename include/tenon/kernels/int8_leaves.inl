@@ -22,22 +22,38 @@ inline constexpr Dim scale_bytes_a_unit =
 template <class F>
 inline constexpr Dim scale_units = (std::max)(Dim{1}, 64 / scale_bytes_a_unit<F>);
 
-// The sum of the activations that share scale `s` of a unit.
+// a + b * c modulo 2^32.
+TENON_LEAF inline __attribute__((always_inline)) std::int32_t wrapping(std::int32_t a,
+                                                                       std::int32_t b,
+                                                                       std::int32_t c) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) +
+                                   static_cast<std::uint32_t>(b) * static_cast<std::uint32_t>(c));
+}
+// The sum of the activations that share scale `s` of a unit. What lies behind a group may be
+// anything (see streamed_tile), so differences wrap around.
 template <BlockKind Kind>
 TENON_LEAF inline __attribute__((always_inline)) std::int32_t sum_of(const QuantizedGroup& x,
                                                                      Dim at, int s) {
   if constexpr (Kind.scales == 1) return x.sums[at];
-  return s == 0 ? x.heads[at] : x.sums[at] - x.heads[at];
+  return s == 0 ? x.heads[at] : wrapping(x.sums[at], -1, x.heads[at]);
 }
 
-// sums [N][R][16] = x times R row tiles, for the first `tokens` of N; the others repeat the last.
-// Per unit: 8 vectors of 64 weights per row tile, 8 broadcasts per token, 8 R N dot instructions, 2
-// (with minima 3) fma per scale and sum. Integer sums start at integral_bits, and
+// Sums wait at `memory`: without this, compilers that see a whole loop also keep them in registers,
+// and then put the integer sums, which every instruction needs, on the stack.
+TENON_LEAF inline __attribute__((always_inline)) void stay_in_memory(const float* memory) {
+  __asm__ volatile("" : : "r"(memory) : "memory");
+}
+
+// sums [N][R][16] = x times R row tiles. Where x has fewer than N tokens, the other sums are of
+// what lies behind it, which QuantizedRows::slack allows: tokens at constant distances are worth
+// it. Per unit: 8 vectors of 64 weights per row tile, 8 broadcasts per token, 8 R N dot
+// instructions, 2 (with minima 3) fma per scale and sum. Integer sums start at integral_bits, and
 // fma(integral + dot, d_w, -integral d_w) rounds dot * d_w once; a scale that is not finite makes
 // the row NaN. MXFP4 has finite scales so huge that integral d_w is not: there integral goes first.
 template <class F, int R, int N>
 TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const QuantizedGroup& x,
-                                     int tokens, Dim units, float* sums) {
+                                     Dim units, float* sums) {
+  static_assert(N - 1 <= QuantizedRows::slack);
   constexpr BlockKind kind = TileLayout<F>::kind;
   constexpr int vectors = 8 / kind.scales;
   constexpr bool huge_scales = TileLayout<F>::code == QuantCode::e2m1;
@@ -48,8 +64,6 @@ TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const Q
     values[r] = tiles[r < count ? r : 0].weights.values;
     scales[r] = tiles[r < count ? r : 0].weights.scales;
   }
-  Dim token[N];
-  for (int n = 0; n < N; ++n) token[n] = (std::min)(n, tokens - 1);
   F32x16 acc[in_registers ? N * R : 1];
   if constexpr (in_registers) {
     TENON_UNROLL
@@ -58,7 +72,8 @@ TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const Q
     for (int i = 0; i < N * R; ++i) store(sums + 16 * i, zero());
   }
   for (Dim u = 0; u < units; ++u) {
-    if (N == 1 && u % scale_units<F> == 0) {
+    if constexpr (!in_registers) stay_in_memory(sums);
+    if (u % scale_units<F> == 0) {
       TENON_UNROLL
       for (int r = 0; r < R; ++r) fetch(scales[r], u * scale_bytes_a_unit<F> + stream_ahead / 4);
     }
@@ -67,11 +82,10 @@ TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const Q
       I32x16 dot[N * R];
       TENON_UNROLL
       for (int n = 0; n < N; ++n) {
-        const std::int32_t sum = sum_of<kind>(x, u * x.count + token[n], s);
+        const std::int32_t sum = sum_of<kind>(x, u * x.count + n, s);
+        const std::int32_t start = wrapping(integral_bits, -kept_offset<F>, sum);
         TENON_UNROLL
-        for (int r = 0; r < R; ++r) {
-          dot[n * R + r] = broadcast_int(integral_bits - kept_offset<F> * sum);
-        }
+        for (int r = 0; r < R; ++r) dot[n * R + r] = broadcast_int(start);
       }
       TENON_UNROLL
       for (int v = 0; v < vectors; ++v) {
@@ -86,7 +100,7 @@ TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const Q
         }
         TENON_UNROLL
         for (int n = 0; n < N; ++n) {
-          const std::int8_t* xs = x.values + (u * x.count + token[n]) * 32;
+          const std::int8_t* xs = x.values + (u * x.count + n) * 32;
           const Bytes64 four = broadcast_four(xs + 16 * half + 4 * j);
           TENON_UNROLL
           for (int r = 0; r < R; ++r) {
@@ -103,7 +117,7 @@ TENON_LEAF inline void streamed_tile(const LinearTile* tiles, int count, const Q
         if constexpr (kind.minima) minimum = minima_at<F>(scales[r], u, s);
         TENON_UNROLL
         for (int n = 0; n < N; ++n) {
-          const Dim at = u * x.count + token[n];
+          const Dim at = u * x.count + n;
           const int i = n * R + r;
           F32x16 to = in_registers ? acc[in_registers ? i : 0] : load(sums + 16 * i);
           const F32x16 product = huge_scales
@@ -139,7 +153,7 @@ TENON_LEAF inline void streamed_group(const LinearTile* tiles, int count, const 
     const Dim together = (std::min)(QuantizedGroup::most, rows.tokens - start);
     const QuantizedGroup x = rows.quantized.group(start, together).from_token(t - start);
     const int some = static_cast<int>((std::min)(Dim{N}, rows.tokens - t));
-    streamed_tile<F, R, N>(tiles, count, x, some, rows.quantized.blocks, sums);
+    streamed_tile<F, R, N>(tiles, count, x, rows.quantized.blocks, sums);
     for (int n = 0; n < some; ++n) {
       for (int r = 0; r < count; ++r) finish(tiles[r], t + n, sums + (n * R + r) * 16);
     }

@@ -84,10 +84,11 @@ const LinearLeaf& linear_leaf_of_tag(int tag, Isa isa) {
 }
 
 // Few tokens stream their weights from memory, in runs of tiles side by side: a token alone eight,
-// because one does not keep enough lines on their way, others two, which most leaves take together.
+// because one does not keep enough lines on their way, up to four tokens four, others two, which
+// are what most leaves take together.
 // A leaf that fetches past the end of a tile then finds the tile that its run goes on with.
 inline constexpr Dim weight_streams(Dim tokens) {
-  return tokens == 1 ? 8 : tokens <= few_tokens ? 2 : 1;
+  return tokens == 1 ? 8 : tokens <= 4 ? 4 : tokens <= few_tokens ? 2 : 1;
 }
 
 // Tiles that a worker takes at a time, whole groups of every leaf: tens of microseconds.
