@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <type_traits>
 #include <vector>
@@ -112,6 +113,7 @@ std::vector<float> product(const PackedMatrix<Formats>& weight, const std::vecto
   const Dim stride = call.stride == 0 ? weight.out() : call.stride;
   std::vector<float> y(static_cast<std::size_t>((tokens + 1) * stride), call.before);
   AlignedBuffer scratch(static_cast<std::size_t>(QuantizedRows::bytes(tokens, weight.in())));
+  std::memset(scratch.data(), 0xff, scratch.size());  // NaN behind the last token, too
   Backwards team(call.threads);
   const LinearOutput<Formats> output{&weight, matrix(y.data(), tokens, stride), call.accumulate};
   linear<Formats>(team, call.isa, matrix<const float>(x.data(), tokens, weight.in()),

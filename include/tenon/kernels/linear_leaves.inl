@@ -17,6 +17,9 @@ inline constexpr Dim panel_room = panel_k * gemm_tiles;
 inline constexpr Dim pass_tokens = 128;
 inline constexpr int pass_groups = most_tiles_a_call / 2 / gemm_tiles;
 
+// Up to here decoding dense weights anew for every gemm_tokens costs less than panels of them.
+inline constexpr Dim direct_tokens = gemm_tokens > 4 ? few_tokens : 0;
+
 // Sixteen weights of one k in the file's own width.
 TENON_LEAF inline F32x16 weights_at(F32, const std::byte* at) {
   return load(reinterpret_cast<const float*>(at));
@@ -28,9 +31,10 @@ TENON_LEAF inline F32x16 weights_at(Bf16, const std::byte* at) {
   return load_bf16(reinterpret_cast<const std::uint16_t*>(at));
 }
 
-// A token alone streams its weights: how far ahead of their use it asks for them, in each of its
-// streams, as measured. The address may lie past the weights, a prefetch never faults. `Locality`
-// is the compilers': 3 means all caches, 2 all but the first.
+// Few tokens stream their weights: how far ahead of their use they ask for them, in each of their
+// streams, as measured; a token alone with dense weights, in twice as many, less far. The address
+// may lie past the weights, a prefetch never faults. `Locality` is the compilers': 3 means all
+// caches, 2 all but the first.
 inline constexpr Dim stream_ahead = 2048, dense_ahead = 512;
 template <int Locality = 3>
 inline void fetch(const std::byte* values, Dim offset) {
@@ -85,19 +89,35 @@ TENON_LEAF inline void finish(const LinearTile& tile, Dim token, const float* su
   }
 }
 
-// One token times at most R row tiles, the weights straight from memory into the fma; tiles missing
+// N tokens times at most R row tiles, the weights straight from memory into the fma; tiles missing
 // from the group repeat the first.
-template <class F, int R>
-TENON_LEAF inline void gemv_group(const LinearTile* tiles, int count, const LinearRows& rows) {
+template <class F, int R, int N>
+TENON_LEAF inline void dense_group(const LinearTile* tiles, int count, const LinearRows& rows) {
   if constexpr (R > 1) {
     constexpr int smaller = R > 4 ? R - 4 : R / 2;
-    if (count <= smaller) return gemv_group<F, smaller>(tiles, count, rows);
+    if (count <= smaller) return dense_group<F, smaller, N>(tiles, count, rows);
   }
   const std::byte* weights[R];
   for (int r = 0; r < R; ++r) weights[r] = tiles[r < count ? r : 0].weights.values;
-  alignas(64) float sums[R * 16];
-  dense_tile<F, R, 1, dense_ahead>(weights, rows.x, 0, rows.in, true, sums);
-  for (int r = 0; r < count; ++r) finish(tiles[r], 0, sums + 16 * r);
+  alignas(64) float sums[N * R * 16];
+  dense_tile<F, R, N, (N == 1 ? dense_ahead : stream_ahead)>(weights, rows.x, rows.in, rows.in,
+                                                             true, sums);
+  for (int n = 0; n < N; ++n) {
+    for (int r = 0; r < count; ++r) finish(tiles[r], n, sums + (n * R + r) * 16);
+  }
+}
+// All tokens times all tiles of a call, if they are at most N: as many as a register tile has.
+template <class F, int N>
+TENON_LEAF inline bool dense_groups(const LinearTile* tiles, int count, const LinearRows& rows) {
+  if constexpr (N > 1) {
+    if (rows.tokens < N) return dense_groups<F, N - 1>(tiles, count, rows);
+  }
+  constexpr int R = N == 1 ? gemv_tiles : gemm_tiles;
+  if (rows.tokens > N) return false;
+  for (; count > 0; tiles += R, count -= R) {
+    dense_group<F, R, N>(tiles, (std::min)(count, R), rows);
+  }
+  return true;
 }
 
 // ---- several tokens: decode a cut of k once, then multiply all tokens by it ----
@@ -108,8 +128,9 @@ TENON_LEAF inline void gemv_group(const LinearTile* tiles, int count, const Line
 using FindPanel = const std::byte* (*)(const LinearTile& tile, Dim in, Dim first, Dim count,
                                        float* panel);
 
-TENON_LEAF inline const std::byte* floats_of(const LinearTile& tile, Dim, Dim first, Dim, float*) {
-  return tile.weights.values + first * Dim{TileLayout<F32>::value_bytes};
+template <class F>
+TENON_LEAF inline const std::byte* dense_at(const LinearTile& tile, Dim, Dim first, Dim, float*) {
+  return tile.weights.values + first * Dim{TileLayout<F>::value_bytes};
 }
 template <class F>
 TENON_LEAF inline const std::byte* decode_dense(const LinearTile& tile, Dim, Dim first, Dim count,
@@ -176,7 +197,7 @@ constexpr PanelSource panel_source_of() {
   } else {
     using Layout = TileLayout<F>;
     if constexpr (std::is_same_v<F, F32>) {
-      return {floats_of, chunk, chunk * Dim{Layout::value_bytes}};
+      return {dense_at<F32>, chunk, chunk * Dim{Layout::value_bytes}};
     } else if constexpr (IntegerTiled<F>) {
       return {decode_blocks<F>, chunk, chunk / 32 * Dim{Layout::unit_bytes}};
     } else {
@@ -207,25 +228,25 @@ struct InputCut {
   bool first;
 };
 
-// sums [tokens][R][16] (+)= x times R row tiles, from token t on as far as there are N at a time;
-// the token after them.
-template <int R, int N>
+// sums [tokens][R][16] (+)= x times R row tiles of weights as W has them, from token t on as far as
+// there are N at a time; the token after them.
+template <class W, int R, int N>
 TENON_LEAF inline Dim gemm_tokens_from(Dim t, const std::byte* const* weights, const InputCut& cut,
                                        const NextWeights& next, float* sums) {
   for (; t + N <= cut.tokens; t += N) {
     next.fetch_part(t, t + N, cut.tokens);
-    dense_tile<F32, R, N>(weights, cut.x + t * cut.stride, cut.stride, cut.depth, cut.first,
-                          sums + t * R * 16);
+    dense_tile<W, R, N>(weights, cut.x + t * cut.stride, cut.stride, cut.depth, cut.first,
+                        sums + t * R * 16);
   }
   return t;
 }
-template <int R>
+template <class W, int R>
 TENON_LEAF inline void gemm_group(const std::byte* const* weights, const InputCut& cut,
                                   const NextWeights& next, float* sums) {
-  Dim t = gemm_tokens_from<R, gemm_tokens>(0, weights, cut, next, sums);
-  if constexpr (gemm_tokens > 4) t = gemm_tokens_from<R, 4>(t, weights, cut, next, sums);
-  if constexpr (gemm_tokens > 2) t = gemm_tokens_from<R, 2>(t, weights, cut, next, sums);
-  if constexpr (gemm_tokens > 1) gemm_tokens_from<R, 1>(t, weights, cut, next, sums);
+  Dim t = gemm_tokens_from<W, R, gemm_tokens>(0, weights, cut, next, sums);
+  if constexpr (gemm_tokens > 4) t = gemm_tokens_from<W, R, 4>(t, weights, cut, next, sums);
+  if constexpr (gemm_tokens > 2) t = gemm_tokens_from<W, R, 2>(t, weights, cut, next, sums);
+  if constexpr (gemm_tokens > 1) gemm_tokens_from<W, R, 1>(t, weights, cut, next, sums);
 }
 // Row tiles that are computed for n of them; those missing repeat the first.
 constexpr int gemm_width(int n) {
@@ -234,6 +255,7 @@ constexpr int gemm_width(int n) {
 
 // Tokens [t0, t0 + tokens) of a pass times at most pass_groups * `group` row tiles. Takes up to
 // 120 KB of the stack, which is not for one token's path to carry.
+template <class W>
 [[gnu::noinline]] TENON_LEAF inline void gemm_pass(const LinearTile* tiles, int count,
                                                    const LinearRows& rows, Dim t0, Dim tokens,
                                                    const PanelSource& source, int group) {
@@ -257,9 +279,9 @@ constexpr int gemm_width(int n) {
                              (k / source.chunk + (cut_ends ? 1 : 0)) * source.bytes, source.bytes};
       float* to = sums + g * group_sums;
       if (gemm_width(n) == gemm_tiles) {
-        gemm_group<gemm_tiles>(weights, cut, next, to);
+        gemm_group<W, gemm_tiles>(weights, cut, next, to);
       } else {
-        gemm_group<gemm_width(1)>(weights, cut, next, to);
+        gemm_group<W, gemm_width(1)>(weights, cut, next, to);
       }
     }
   }
@@ -272,23 +294,28 @@ constexpr int gemm_width(int n) {
   }
 }
 
-template <class F>
-TENON_LEAF inline void linear_f32(const LinearTile* tiles, int count, const LinearRows& rows) {
-  if constexpr (Tiled<F> && !IntegerTiled<F>) {
-    if (rows.tokens == 1) {
-      for (; count > 0; tiles += gemv_tiles, count -= gemv_tiles) {
-        gemv_group<F, gemv_tiles>(tiles, (std::min)(count, gemv_tiles), rows);
-      }
-      return;
-    }
-  }
-  static constexpr PanelSource source = panel_source_of<F>();
-  constexpr int group = static_cast<int>((std::min)(Dim{gemm_tiles}, panel_room / source.chunk));
-  constexpr int most = pass_groups * group;
+template <class W>
+TENON_LEAF inline void gemm_passes(const LinearTile* tiles, int count, const LinearRows& rows,
+                                   const PanelSource& source) {
+  const int group = static_cast<int>((std::min)(Dim{gemm_tiles}, panel_room / source.chunk));
+  const int most = pass_groups * group;
   for (; count > 0; tiles += most, count -= most) {
     for (Dim t = 0; t < rows.tokens; t += pass_tokens) {
-      gemm_pass(tiles, (std::min)(count, most), rows, t, (std::min)(pass_tokens, rows.tokens - t),
-                source, group);
+      gemm_pass<W>(tiles, (std::min)(count, most), rows, t,
+                   (std::min)(pass_tokens, rows.tokens - t), source, group);
     }
   }
+}
+
+template <class F>
+TENON_LEAF inline void linear_f32(const LinearTile* tiles, int count, const LinearRows& rows) {
+  static constexpr PanelSource source = panel_source_of<F>();
+  if constexpr (Tiled<F> && !IntegerTiled<F>) {
+    if (dense_groups<F, gemm_tokens>(tiles, count, rows)) return;
+    if (rows.tokens <= direct_tokens) {
+      static constexpr PanelSource direct{dense_at<F>, source.chunk, source.bytes};
+      return gemm_passes<F>(tiles, count, rows, direct);
+    }
+  }
+  gemm_passes<F32>(tiles, count, rows, source);
 }
