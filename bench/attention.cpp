@@ -85,7 +85,7 @@ void measure(const Options& options, Executor& team, const char* layout, const H
   const std::size_t bytes = layer * static_cast<std::size_t>(layers);
   bench::Reader reader(bytes, team);
   const bench::Turns turns = bench::in_turns(
-      reader, bytes, options.rounds, options.threads == 1, [&] { pass(work, layers); }, [] {});
+      reader, bytes, options.rounds, [&] { pass(work, layers); }, [] {});
   const double size = static_cast<double>(bytes);
   std::printf(
       "%-34s %6d %7.1f MB %7.1f us/layer %6.2f GB/s of %6.2f  best %6.2f of %6.2f  time / bound "

@@ -46,8 +46,7 @@ void measure(const Options& options, const char* layout, std::optional<bench::Re
   const std::size_t bytes = model.step_bytes() + session.cache_bytes();
   if (!reader) reader.emplace(bytes, team);
   const bench::Turns turns = bench::in_turns(
-      *reader, bytes, options.rounds, options.threads == 1, [&] { forward(1); },
-      [&] { session.truncate(seq, before); });
+      *reader, bytes, options.rounds, [&] { forward(1); }, [&] { session.truncate(seq, before); });
   const auto megabytes = [](std::size_t n) { return static_cast<double>(n) * 0x1p-20; };
   std::printf(
       "%-10s context %5d weights %.0f MB rows %.0f MB  %.2f ms of %.2f, best %.2f of %.2f  time / "

@@ -46,15 +46,15 @@ class Reader {
     return seconds() * static_cast<double>(bytes) / static_cast<double>(block_.size());
   }
   double seconds() {
-    const bool alone = team_.threads() == 1;
-    const double start = now(alone);
+    const double start = now(alone());
     team_.run([&](Worker worker) {
       const Range mine = share(floats_, worker, 128);
       const auto* data = reinterpret_cast<const float*>(block_.data());
       if (read_(data + mine.begin, mine.end - mine.begin) != 0) std::abort();
     });
-    return now(alone) - start;
+    return now(alone()) - start;
   }
+  bool alone() const { return team_.threads() == 1; }
 
  private:
   cost::ReadLoop read_ = cost::read_loop(choose_isa());
@@ -70,8 +70,8 @@ struct Turns {
   std::vector<double> worked, read, ratio;  // read: the shorter one of before and after
 };
 template <class Work, class Undo>
-Turns in_turns(Reader& reader, std::size_t bytes, int rounds, bool alone, Work&& work,
-               Undo&& undo) {
+Turns in_turns(Reader& reader, std::size_t bytes, int rounds, Work&& work, Undo&& undo) {
+  const bool alone = reader.alone();
   Turns turns;
   double before = reader.seconds(bytes);
   for (int round = 0; round < rounds; ++round) {

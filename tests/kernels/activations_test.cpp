@@ -109,7 +109,13 @@ TEST_CASE("activations: a measuring workspace gives an empty view", "[kernels]")
   const QuantizedRows rows = QuantizedRows::carve(memory, 3, 100);
   CHECK(rows.blocks == 4);
   const auto* end = memory + measure.peak();
-  CHECK(reinterpret_cast<std::byte*>(rows.all.values + 3 * 4 * 32) <= end);
+  constexpr Dim entries = 3 * 4 + QuantizedRows::slack;
+  CHECK(reinterpret_cast<std::byte*>(rows.all.values + entries * 32) <= end);
+  CHECK(reinterpret_cast<std::byte*>(rows.all.scales + entries) <=
+        reinterpret_cast<std::byte*>(rows.all.sums));
+  CHECK(rows.all.sums + entries <= rows.all.heads);
+  CHECK(reinterpret_cast<std::byte*>(rows.all.heads + entries) <=
+        reinterpret_cast<std::byte*>(rows.all.values));
   CHECK(rows.from(2).all.scales == rows.all.scales + 8);
 }
 

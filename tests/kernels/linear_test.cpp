@@ -68,7 +68,7 @@ TEST_CASE("linear: the number of threads changes no bit", "[kernels]") {
   for (int tag = 0; tag < FormatList<All>::size; ++tag) {
     const FileMatrix w = encode<All>(tag, out, in, normal(out * in, 3));
     const PackedMatrix<All> packed = pack<All>(w);
-    for (const Dim tokens : {1, 7}) {  // both above the work that one thread keeps to itself
+    for (const Dim tokens : {1, 3, 7}) {  // all above the work that one thread keeps to itself
       const std::vector<float> x = normal(tokens * in, 4);
       for (const Isa isa : supported_isas()) {
         const std::vector<float> one =
@@ -113,7 +113,8 @@ TEST_CASE("linear: writes its outputs and nothing else", "[kernels]") {
 }
 
 TEST_CASE("linear: accumulate adds the finished product once", "[kernels]") {
-  const Dim out = 37, in = 544, tokens = 6;
+  const Dim out = 37, in = 544;
+  const Dim tokens = GENERATE(6, 8, 35);
   for (int tag = 0; tag < FormatList<All>::size; ++tag) {
     const PackedMatrix<All> w = pack<All>(encode<All>(tag, out, in, normal(out * in, 7)));
     const std::vector<float> x = normal(tokens * in, 8);
@@ -136,7 +137,7 @@ TEST_CASE("linear: several outputs share an input", "[kernels]") {
     const Dim out = 20 + 31 * static_cast<Dim>(matrices.size());
     matrices.push_back(pack<All>(encode<All>(tag, out, in, normal(out * in, 10))));
   }
-  for (const Dim tokens : {1, 5}) {
+  for (const Dim tokens : {1, 3, 5}) {
     const std::vector<float> x = normal(tokens * in, 9);
     AlignedBuffer scratch(static_cast<std::size_t>(QuantizedRows::bytes(tokens, in)));
     for (const Isa isa : supported_isas()) {
@@ -158,6 +159,49 @@ TEST_CASE("linear: several outputs share an input", "[kernels]") {
                                                     .accumulate = i % 2 == 1,
                                                     .before = 0.5f});
           REQUIRE(same_bits(results[i], head(alone, tokens * matrices[i].out())));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("linear: groups of rows have the bits of their rows alone", "[kernels]") {
+  constexpr Dim in = 96, rows = 40;
+  struct Some {
+    Dim first, count;
+  };
+  constexpr Some some[] = {
+      {0, 1}, {1, 5}, {8, 17}, {27, 2}, {30, 7}};  // with rows of no group between
+  const std::vector<float> x = normal(rows * in, 18);
+  for (int tag = 0; tag < FormatList<All>::size; ++tag) {
+    const PackedMatrix<All> w = pack<All>(encode<All>(tag, 53, in, normal(53 * in, 19)));
+    const PackedMatrix<All> v = pack<All>(encode<All>(tag, 20, in, normal(20 * in, 20)));
+    for (const Isa isa : supported_isas()) {
+      for (const int threads : {1, 3}) {
+        AlignedBuffer scratch(static_cast<std::size_t>(QuantizedRows::bytes(rows, in)));
+        fill_with_anything(scratch);
+        std::vector<std::vector<float>> results;
+        std::vector<LinearGroup<All>> groups;
+        for (const Some& g : some) {
+          LinearGroup<All> group{g.first, g.count, {}, 2};
+          for (int i = 0; i < 2; ++i) {
+            const PackedMatrix<All>& weight = i == 0 ? w : v;
+            results.emplace_back(static_cast<std::size_t>(g.count * weight.out()));
+            group.outputs[i] = {&weight, matrix(results.back().data(), g.count, weight.out())};
+          }
+          groups.push_back(group);
+        }
+        Backwards team(threads);
+        linear_groups<All>(team, isa, matrix<const float>(x.data(), rows, in), groups,
+                           Activations::int8, QuantizedRows::carve(scratch.data(), rows, in));
+        for (std::size_t i = 0; i < results.size(); ++i) {
+          const Some& g = some[i / 2];
+          const PackedMatrix<All>& weight = i % 2 == 0 ? w : v;
+          const std::vector<float> own(x.begin() + g.first * in,
+                                       x.begin() + (g.first + g.count) * in);
+          const Call call{.isa = isa, .activations = Activations::int8};
+          INFO("format " << tag << ", " << name_of(isa) << ", rows from " << g.first);
+          REQUIRE(same_bits(results[i], head(product(weight, own, call), g.count * weight.out())));
         }
       }
     }
@@ -195,7 +239,8 @@ TEST_CASE("linear: no tokens, no work", "[kernels]") {
 TEST_CASE("linear: a broken activation breaks its own token's outputs", "[kernels]") {
   constexpr float inf = std::numeric_limits<float>::infinity();
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-  const Dim out = 33, in = 96, tokens = 6;
+  const Dim out = 33, in = 96;
+  const Dim tokens = GENERATE(6, 8, 35);
   for (int tag = 0; tag < FormatList<All>::size; ++tag) {
     std::vector<float> values = normal(out * in, 12);
     for (Dim k = 0; k < in; ++k) values[static_cast<std::size_t>(k)] = 0;  // row 0 is all zeros

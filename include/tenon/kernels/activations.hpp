@@ -15,7 +15,8 @@ enum class Activations { int8, f32 };
 
 // At most sixteen tokens as int8, a block of 32 values of all of them side by side: x[t][k] is
 // scales[k / 32][t] * values[k / 32][t][k % 32]. A block of sixteen is one tile of the matrix unit
-// where there is one, and one stream of reads everywhere.
+// where there is one, and one stream of reads everywhere. Leaves read on behind the last token, by
+// at most QuantizedRows::slack entries of each array.
 struct QuantizedGroup {
   static constexpr Dim most = 16;
   std::int8_t* values = nullptr;  // [blocks][count][32]; the last block filled up with zeros
@@ -40,7 +41,7 @@ struct QuantizedGroup {
 // in)), tokens, in).
 struct QuantizedRows {
   static constexpr Dim block = 32;
-  // Tokens behind the last that leaves may read, whatever lies there.
+  // Entries behind the last, each of one token and block, that leaves may read, whatever is there.
   static constexpr Dim slack = 7;
   QuantizedGroup all;
   Dim blocks = 0;

@@ -84,9 +84,9 @@ const LinearLeaf& linear_leaf_of_tag(int tag, Isa isa) {
 }
 
 // Few tokens stream their weights from memory, in runs of tiles side by side: a token alone eight,
-// because one does not keep enough lines on their way, up to four tokens four, others two, which
-// are what most leaves take together.
-// A leaf that fetches past the end of a tile then finds the tile that its run goes on with.
+// because one does not keep enough lines on their way, up to four tokens four and others two: as
+// many as their integer leaves take together. A leaf that fetches past the end of a tile then finds
+// the tile that its run goes on with.
 inline constexpr Dim weight_streams(Dim tokens) {
   return tokens == 1 ? 8 : tokens <= 4 ? 4 : tokens <= few_tokens ? 2 : 1;
 }

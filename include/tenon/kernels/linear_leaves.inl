@@ -32,7 +32,7 @@ TENON_LEAF inline F32x16 weights_at(Bf16, const std::byte* at) {
 }
 
 // Few tokens stream their weights: how far ahead of their use they ask for them, in each of their
-// streams, as measured; a token alone with dense weights, in twice as many, less far. The address
+// streams, as measured; a token alone with dense weights, in more streams, less far. The address
 // may lie past the weights, a prefetch never faults. `Locality` is the compilers': 3 means all
 // caches, 2 all but the first.
 inline constexpr Dim stream_ahead = 2048, dense_ahead = 512;
@@ -106,25 +106,26 @@ TENON_LEAF inline void dense_group(const LinearTile* tiles, int count, const Lin
     for (int r = 0; r < count; ++r) finish(tiles[r], n, sums + (n * R + r) * 16);
   }
 }
-// All tokens times all tiles of a call, if they are at most N: as many as a register tile has.
+// All tokens times all tiles of a call if they are at most N, as many as a register tile has;
+// false, and nothing done, if there are more.
 template <class F, int N>
 TENON_LEAF inline bool dense_groups(const LinearTile* tiles, int count, const LinearRows& rows) {
   if constexpr (N > 1) {
     if (rows.tokens < N) return dense_groups<F, N - 1>(tiles, count, rows);
   }
-  constexpr int R = N == 1 ? gemv_tiles : gemm_tiles;
+  constexpr int most = N == 1 ? gemv_tiles : gemm_tiles;
   if (rows.tokens > N) return false;
-  for (; count > 0; tiles += R, count -= R) {
-    dense_group<F, R, N>(tiles, (std::min)(count, R), rows);
+  for (; count > 0; tiles += most, count -= most) {
+    dense_group<F, most, N>(tiles, (std::min)(count, most), rows);
   }
   return true;
 }
 
-// ---- several tokens: decode a cut of k once, then multiply all tokens by it ----
+// ---- more tokens: a cut of k at a time, decoded once for all tokens or as it is stored ----
 
 // Decodes k in [first, first + count) of a tile to floats [count][16] at `panel`, or finds them in
-// the tile; returns where they are. `first` starts a block, or 32 k of one that is larger than the
-// panel or has integer tiles.
+// the tile as it has them; returns where they are. `first` starts a block, or 32 k of one that is
+// larger than the panel or has integer tiles.
 using FindPanel = const std::byte* (*)(const LinearTile& tile, Dim in, Dim first, Dim count,
                                        float* panel);
 
@@ -312,9 +313,9 @@ TENON_LEAF inline void linear_f32(const LinearTile* tiles, int count, const Line
   static constexpr PanelSource source = panel_source_of<F>();
   if constexpr (Tiled<F> && !IntegerTiled<F>) {
     if (dense_groups<F, gemm_tokens>(tiles, count, rows)) return;
-    if (rows.tokens <= direct_tokens) {
+    if constexpr (direct_tokens > 0 && !std::is_same_v<F, F32>) {
       static constexpr PanelSource direct{dense_at<F>, source.chunk, source.bytes};
-      return gemm_passes<F>(tiles, count, rows, direct);
+      if (rows.tokens <= direct_tokens) return gemm_passes<F>(tiles, count, rows, direct);
     }
   }
   gemm_passes<F32>(tiles, count, rows, source);
