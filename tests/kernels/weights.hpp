@@ -96,8 +96,6 @@ inline FileMatrix random_blocks(int tag, Dim out, Dim in, unsigned seed) {
   return matrix;
 }
 
-// x [tokens, in] times the matrix, on rows of `stride` (0: out) floats that hold `before` at first;
-// the row after the last one stays in the result, so that a test sees whether it was written.
 // Leaves read behind the last token, where integers of any size and floats of any kind may lie.
 inline void fill_with_anything(AlignedBuffer& memory) {
   std::mt19937 generator(21);
@@ -107,6 +105,8 @@ inline void fill_with_anything(AlignedBuffer& memory) {
   }
 }
 
+// x [tokens, in] times the matrix, on rows of `stride` (0: out) floats that hold `before` at first;
+// the row after the last one stays in the result, so that a test sees whether it was written.
 struct Call {
   Isa isa = Isa::scalar;
   Activations activations = Activations::f32;
